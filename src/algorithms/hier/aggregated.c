@@ -1,4 +1,4 @@
-/* hier/aggregated.c has the scripts of gatherv and scatterv by aggregated messages. */
+/* hier/aggregated.c — scripts of gatherv and scatterv by aggregated messages. */
 #include "algorithms/hier/aggregated.h"
 
 #include "algorithms/hier/message.h"
@@ -14,20 +14,18 @@ struct aggregates {
 	size_t room; /* for an aggregated message of the largest node */
 	int root_node;
 	bool is_root_node;
-	bool is_carrier;     /* of a node that is not the root's: its first rank, which the root
-			      * talks to */
-	struct cs_post post; /* what this rank puts out for its node */
-	char *memory, *next; /* of aggregated messages; where the next one, or the next block of
-			      * one, goes */
-	uint64_t size;       /* of the own block as it comes, or of an overlong one: the root's as
-			      * it has told it */
+	bool is_carrier;     /* the first rank of a node other than the root's: sends and receives
+			      * its aggregated message */
+	struct cs_post post; /* of this rank, for its node */
+	char *memory, *next; /* of aggregated messages; place of the next block, or of an overlong
+			      * one */
+	uint64_t size;       /* scatterv: of the own block, as the root has it */
 	bool is_here;        /* the carrier's aggregated message */
-	bool is_asked;       /* an overlong block has been asked for */
+	bool is_asked;       /* the receive of an overlong block is posted */
 	struct cs_request *requests;
 	int begun, waited;   /* messages */
-	int node, local;     /* whose turn it is; nodes are counted from the root's */
-	uint64_t *sizes;     /* by rank, at a gatherv's root: of blocks that come alone; 0: does
-			      * not */
+	int node, local;     /* next ones; nodes are counted from the root's */
+	uint64_t *sizes;     /* by rank, at a gatherv's root: of a block that comes alone, or 0 */
 };
 
 static struct aggregates *
@@ -36,8 +34,8 @@ aggregates_of(struct cs_op *op)
 	return CS_OP_STATE(struct aggregates, op);
 }
 
-/* Bytes of the largest node's sizes: at most half of a piece of a slot, in which each of its ranks
- * has a line (make_team.c). */
+/* Bytes of the largest node's sizes: at most half of a quarter slot, since slots have 64 bytes for
+ * each rank of a node (comm/teams/shape.c). */
 static size_t
 head_room(const struct cs_team *team)
 {
@@ -92,7 +90,7 @@ size_in(const char *aggregate, int local)
 	return size;
 }
 
-/* Bytes that a block of so many takes in an aggregated message. */
+/* Bytes that a block of `size` takes in an aggregated message. */
 static size_t
 packed(const struct aggregates *aggregates, uint64_t size)
 {
@@ -105,7 +103,7 @@ next_request(struct aggregates *aggregates)
 	return &aggregates->requests[aggregates->begun++];
 }
 
-/* What this rank puts out: in the line, or in a piece of a slot. */
+/* Reserves this rank's post: in its line, or in a piece of a slot. */
 static void
 reserve(struct cs_op *op, enum cs_post_way way, size_t bytes)
 {
@@ -115,8 +113,8 @@ reserve(struct cs_op *op, enum cs_post_way way, size_t bytes)
 	cs_post_reserve(&op->node, post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* A block of another rank, `size` bytes long, that comes alone to where `expected` bytes are
- * expected. One that is longer comes to memory that has room for it first. */
+/* Receives a block of `size` bytes that comes alone. If it is longer than `expected`, it goes
+ * through other memory. */
 static enum cs_status
 take_alone(struct cs_op *op, struct cs_request *request, int rank, char *to, size_t expected,
 	   uint64_t size)
@@ -137,7 +135,7 @@ take_alone(struct cs_op *op, struct cs_request *request, int rank, char *to, siz
 	return CS_OK;
 }
 
-/* A aggregated message may be shorter than the room for it. */
+/* Has an aggregated message come? It may be shorter than its room. */
 static bool
 has_bundle(struct cs_op *op, struct cs_request *request)
 {
@@ -147,7 +145,7 @@ has_bundle(struct cs_op *op, struct cs_request *request)
 	return true;
 }
 
-/* A phase: the messages that were begun are over. */
+/* Phase: waits until the messages that were begun are over. */
 static enum cs_status
 are_over(struct cs_op *op)
 {
@@ -168,7 +166,8 @@ aggregate_bytes(struct cs_op *op, int node)
 	return bytes;
 }
 
-/* Returns its bytes: at most bundle_bytes, since the root's own block stays with it. */
+/* Writes a node's aggregated message without the root's own block. Returns its bytes, at most
+ * aggregate_bytes. */
 static size_t
 write_aggregate(struct cs_op *op, int node, char *to)
 {
@@ -243,7 +242,7 @@ ask_root(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Of an aggregated message as it came from the root. */
+/* Bytes of an aggregated message from the root. */
 static size_t
 bytes_of(struct cs_op *op, const char *aggregate)
 {
@@ -253,8 +252,8 @@ bytes_of(struct cs_op *op, const char *aggregate)
 	return bytes;
 }
 
-/* Of the aggregated message the carrier hands on as little as came. One that others may overtake
- * has reserved the most that could. */
+/* Posts the carrier's aggregated message for its node, as long as it came. A nonblocking call has
+ * reserved room for the longest. */
 static enum cs_status
 hand_on(struct cs_op *op)
 {
@@ -272,8 +271,8 @@ hand_on(struct cs_op *op)
 	return CS_OK;
 }
 
-/* The own block out of the node's aggregated message: of the root's node it lies in the root's
- * slot, else in the carrier's. */
+/* Takes the own block out of the node's aggregated message, which lies in the root's slot on its
+ * node, else in the carrier's. */
 static enum cs_status
 take_own(struct cs_op *op)
 {
@@ -337,7 +336,7 @@ cs_aggregated_scatter(struct cs_op *op, size_t bytes)
 
 /* --- gatherv ---------------------------------------------------------------------------------- */
 
-/* The own size, and the block if it is not too long, for the carrier or the root. */
+/* Posts the own size, and the block if it is not too long, for the carrier or the root. */
 static enum cs_status
 show_block(struct cs_op *op)
 {
@@ -350,8 +349,8 @@ show_block(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What another local rank has shown: its line says the size, *from is its block if it is not too
- * long. NULL: nothing yet. */
+/* Looks at another local rank's post: its line has the size, *from is the block if it is not too
+ * long. NULL: not posted yet. */
 static const struct cs_line *
 look_at_block(struct cs_op *op, int local, const char **from)
 {
@@ -407,8 +406,8 @@ send_alone(struct cs_op *op)
 static cs_phase *const gather_leaf[] = { show_block, send_alone, are_over, NULL };
 static cs_phase *const gather_carrier[] = { collect, send_alone, are_over, NULL };
 
-/* A block of `size` bytes of another rank, from `from` if it is not too long; else it is still to
- * come. */
+/* Takes a block of another rank, from `from` if it is not too long; else posts its receive, unless
+ * it is overlong. */
 static void
 take_block(struct cs_op *op, int rank, uint64_t size, const char *from)
 {
@@ -439,13 +438,13 @@ take_aggregate(struct cs_op *op, int node, const char *aggregate)
 	}
 }
 
-/* A few aggregated messages are under way while the one before them is taken. */
+/* Takes other nodes' aggregated messages, with up to AT_ONCE of them under way. */
 static enum cs_status
 take_far(struct cs_op *op)
 {
 	struct aggregates *aggregates = aggregates_of(op);
 	struct cs_wire *wire = aggregates->wire;
-	/* Behind those of blocks */
+	/* Behind the blocks' requests */
 	struct cs_request *requests = aggregates->requests + op->team->shape.ranks;
 	int nodes = op->team->shape.nodes;
 	for (; aggregates->node < nodes; aggregates->node++) {

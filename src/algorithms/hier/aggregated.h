@@ -1,5 +1,5 @@
-/* hier/aggregated.h — gatherv and scatterv between nodes where a rank knows its own size and
- * the root all: nothing is agreed.
+/* hier/aggregated.h — gatherv and scatterv over several nodes by aggregated messages. A rank knows
+ * its own size and the root all: nothing is agreed.
  *
  *   message of a node   | size of each rank's block, 8 B | the blocks up to `most` bytes |
  *
@@ -8,16 +8,16 @@
  *   gatherv    ranks --node memory--> first rank of each node --aggregated--> root
  *              rank --larger block--> root
  *
- * The root's node does without the message. What is long goes as the host would send it; who waits
- * for it has learnt from the aggregated message that it comes, so ranks that disagree about a size
- * neither hang nor take another call's message. */
+ * The root's node needs no message. A larger block goes by itself; its receiver knows from the
+ * aggregated message that it comes, so ranks that disagree about a size neither hang nor receive
+ * another call's message. */
 #ifndef CS_ALGORITHMS_HIER_AGGREGATED_H
 #define CS_ALGORITHMS_HIER_AGGREGATED_H
 
 #include "algorithms/op.h"
 
-/* Several nodes. `bytes` of an aggregated message: a rank's share of it is `most`. At most a
- * quarter of a slot. */
+/* For several nodes. `bytes` of blocks per aggregated message, cut to a quarter of a slot with the
+ * sizes; a rank's share is `most`. */
 void cs_aggregated_gather(struct cs_op *op, size_t bytes);
 void cs_aggregated_scatter(struct cs_op *op, size_t bytes);
 

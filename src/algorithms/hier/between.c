@@ -1,11 +1,11 @@
-/* algorithms/hier/between.c — runs what goes between nodes, by the chosen plan or by the host. */
+/* algorithms/hier/between.c — collectives between nodes, by the chosen plan or by the host. */
 #include "algorithms/hier/between.h"
 
 #include "algorithms/counted.h"
 
 #include <string.h>
 
-/* What all of them have in common; nodes are the ranks, each with one rank "per node". */
+/* The problem of a collective between nodes: nodes are its ranks. */
 static struct cs_problem
 problem_of(const struct cs_op *op, enum cs_coll coll, size_t bytes, int root)
 {
@@ -15,9 +15,9 @@ problem_of(const struct cs_op *op, enum cs_coll coll, size_t bytes, int root)
 				    .params = op->between_params };
 }
 
-/* Does it by the plan. False: there is none, or its algorithm refuses, on all nodes alike; then the
- * host does it now and in all rounds that follow, or later, if it is not this operation's turn to
- * begin a collective of the host's. */
+/* Starts the problem by the plan. False: no plan, or its algorithm refuses, on all nodes alike; the
+ * host makes it, now and in later rounds. True, with CS_UNDER_WAY_LATER: the phase is to ask again,
+ * since memory is short, or it is not this operation's turn at the host. */
 static bool
 is_by_plan(struct cs_op *op, const struct cs_problem *problem, const void *in, void *out,
 	   const struct cs_reduction *reduction)
@@ -203,8 +203,7 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
 	problem.unit = reduction->unit;
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
-	/* The result belongs at the front of the buffer, where other nodes' parts are still to be
-	 * read. */
+	/* The front of the buffer, where the result belongs, is still to be read. */
 	char *result = cs_node_is_watched(&op->node)
 		       ? buffer : cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]);
 	if (!is_by_plan(op, &problem, buffer, result, reduction))

@@ -1,4 +1,4 @@
-/* hier/hier.c has the phases that all collectives over several nodes are made of. */
+/* hier/hier.c — phases of collectives over several nodes. */
 #include "algorithms/hier/hier.h"
 
 #include "algorithms/hier/between.h"
@@ -116,7 +116,7 @@ cs_hier_meet(struct cs_op *op)
 		return CS_AGAIN;
 	if (!op->between && !cs_between_is_turn(op))
 		return CS_AGAIN;
-	op->under_way = CS_UNDER_WAY_NOTHING; /* it may have nothing to move */
+	op->under_way = CS_UNDER_WAY_NOTHING; /* if there is nothing to move */
 	hier->kind->between(op, cs_hier_now(hier));
 	return cs_plans_have_begun(op);
 }
@@ -142,7 +142,7 @@ cs_hier_tell(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Takes what the lanes carried of the round, as it comes. */
+/* Takes the lanes' parts of the round, in order. */
 static enum cs_status
 take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 {

@@ -1,15 +1,14 @@
 /* hier/hier.h — a collective over several nodes: node memory, one message between every two
  * nodes, node memory.
  *
- *   bring    each rank puts what it has for the round into the node's area, and publishes step
- *            `here`
- *   meet     who drives the wire (a lane's rank) waits for those of its node
- *   between  it moves the round between nodes, by a plan or the host's collective, and publishes
- *            step `arrived`
- *   take     each rank waits for the lanes, and copies out what is its own
+ *   bring    each rank copies its data of the round into the node's area, and publishes step `here`
+ *   meet     a driver of the wire (a lane's rank) waits for the ranks of its node
+ *   between  each driver moves its part between nodes, by a plan or the host's collective, and
+ *            publishes step `arrived`
+ *   take     each rank waits for the lanes, and copies its own part out
  *
  * Rounds follow each other; with `lag` 1 a round is taken while the next one is between nodes (seed
- * 004's overlap). A collective is a struct cs_hier_kind: what differs. */
+ * 004's overlap). A collective fills in a struct cs_hier_kind. */
 #ifndef CS_ALGORITHMS_HIER_HIER_H
 #define CS_ALGORITHMS_HIER_HIER_H
 
@@ -22,11 +21,10 @@ struct cs_hier_round {
 	uint64_t index;
 	uint64_t here, arrived; /* steps */
 	char *area[CS_HIER_AREAS];
-	uint64_t turn; /* a flag of its last area is up when it is this or more
-			* (shm/node_slots.h) */
+	uint64_t turn; /* a flag of the last area is up from this value on (shm/node_slots.h) */
 	size_t room; /* bytes of each slot of the area: the same on all local ranks, or more than
 		      * CS_AREA_SMALL on all */
-	size_t at, count; /* what of the call it moves, as the kind counts it */
+	size_t at, count; /* the round's part of the call, in the kind's units */
 };
 
 struct cs_hier_kind {
@@ -35,42 +33,41 @@ struct cs_hier_kind {
 	/* Fills in room, at and count of the round before its areas are taken. NULL: nothing to
 	 * fill in. */
 	void (*lay_out)(struct cs_op *op, struct cs_hier_round *round);
-	/* A phase: puts what this rank has, and publishes `here` where it is waited for
+	/* Phase: copies this rank's data in, and publishes `here` if it is waited for
 	 * (cs_hier_is_here). */
 	cs_phase *bring;
-	/* Does the driver wait for `here` of that local rank, which is another one? NULL: for
-	 * all. */
+	/* Does the driver wait for `here` of `local`, another rank? NULL: for all. */
 	bool (*waits_for)(struct cs_op *op, int local);
 	/* Moves the driver's part between nodes: cs_between_* (algorithms/hier/between.h). */
 	void (*between)(struct cs_op *op, struct cs_hier_round *round);
-	/* What the driver says with step `arrived`, before it is published. NULL: nothing. */
+	/* Writes the driver's words to its line before step `arrived`. NULL: none. */
 	void (*tell)(struct cs_op *op, struct cs_line *line);
-	/* Whom, and for which step, this rank waits for before it takes what that lane carries;
-	 * itself: for nobody. NULL: the lane's rank, until it has `arrived`. */
+	/* Local rank, and its step, that this rank waits for before it takes a lane's part; itself:
+	 * no wait. NULL: the lane's rank, step `arrived`. */
 	int (*source)(struct cs_op *op, const struct cs_hier_round *round, int lane,
 		      uint64_t *step);
 	/* Does this rank take anything? NULL: yes. */
 	bool (*takes)(struct cs_op *op);
-	/* Takes what a lane carried; `line`: of whom it waited for. NULL: all is taken together. */
+	/* Takes a lane's part; `line`: of the source. NULL: `take` takes all. */
 	void (*take_lane)(struct cs_op *op, const struct cs_hier_round *round, int lane,
 			  const struct cs_line *line);
-	/* Takes the round, when all lanes' parts are there. NULL: it has been taken. */
+	/* Takes the round, when all lanes' parts are there. NULL: take_lane has taken it. */
 	void (*take)(struct cs_op *op, const struct cs_hier_round *round);
 };
 
 /* The state of the script, and the first member of an algorithm's own. */
 struct cs_hier {
 	const struct cs_hier_kind *kind;
-	struct cs_line *line; /* own; NULL: not taken, since nobody reads it */
+	struct cs_line *line; /* own; NULL: not taken */
 	uint64_t rounds;      /* of the call: equal on all ranks */
 	uint64_t step;        /* the last one of the rounds so far */
-	int first_lane, lanes; /* that carry this call */
-	bool drives;          /* this rank's lane is one of them */
+	int first_lane, lanes; /* lanes that carry this call */
+	bool drives;          /* this rank's lane is one of these */
 	bool needs_line;      /* this rank publishes something */
-	uint64_t round;       /* the one at hand; taken is the one `lag` before it */
+	uint64_t round;       /* the one at hand; the one `lag` before it is taken */
 	int next;             /* lane or local rank that is looked at next */
-	bool is_laid_out;     /* the round at hand, of which so many areas have been taken: */
-	int area;
+	bool is_laid_out;     /* the round at hand */
+	int area;             /* areas taken of the round at hand */
 	cs_phase *const *again; /* the first phase of each round */
 	struct cs_hier_round last[1 + CS_HIER_LAG];
 };
@@ -106,25 +103,23 @@ cs_hier_is_brought(const struct cs_hier *hier)
 	return hier->round < hier->rounds;
 }
 
-/* Fills in all but `rounds`, begins the call on the node, and goes on with a script of which the
- * phase number `first` begins each round. */
+/* Fills in all but `rounds`, begins the call on the node, and goes on with the script; its phase
+ * number `first` begins each round. */
 void cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes,
 		   cs_phase *const *script, int first);
 
-/* The same with cs_hier_script, of a call that moves `bytes`: several ranks of a node, as many as
- * its parameter asks for, drive the wire where these are worth it, each with its part. */
+/* Starts cs_hier_script for a call that moves `bytes`: if these are worth it, up to `wanted` lanes
+ * drive the wire, each with its part (0: one per NUMA domain). */
 void cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t bytes,
 			    size_t wanted);
 
-/* Says that so many lanes from `first` on carry the call. */
+/* Sets the lanes that carry the call: `lanes` from `first` on. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);
 
-/* Publishes that what this rank has brought is here, unless it is the only driver, for whom nobody
- * waits. */
+/* Publishes step `here`, unless this rank is the only driver, which nobody waits for. */
 void cs_hier_is_here(struct cs_op *op);
 
-/* Waits, as a phase, for step `step` of all other local ranks, or for those that `waits_for`
- * says. */
+/* Waits, as a phase, for a step of all other local ranks that `waits_for` selects; NULL: all. */
 enum cs_status cs_hier_look_all(struct cs_op *op, uint64_t step,
 				bool (*waits_for)(struct cs_op *op, int local));
 
@@ -136,9 +131,9 @@ enum cs_status cs_hier_meet(struct cs_op *op);
 enum cs_status cs_hier_between(struct cs_op *op);
 enum cs_status cs_hier_tell(struct cs_op *op);
 enum cs_status cs_hier_take(struct cs_op *op);
-enum cs_status cs_hier_next(struct cs_op *op); /* gives back the areas of what was taken */
+enum cs_status cs_hier_next(struct cs_op *op); /* gives back the areas of the taken round */
 
-/* Open, and those of a round: what a collective needs whose rounds are known from the start. */
+/* Script of a collective whose rounds are known from the start. */
 extern cs_phase *const cs_hier_script[];
 #define CS_HIER_SCRIPT_ROUND 1 /* its first phase of a round */
 #define CS_HIER_ROUND_PHASES \

@@ -1,12 +1,11 @@
-/* algorithms/hier/message.h — an operation's own messages, which it has begun on a wire: are they
- * over? */
+/* algorithms/hier/message.h — completion of an operation's own messages on a wire. */
 #ifndef CS_ALGORITHMS_HIER_MESSAGE_H
 #define CS_ALGORITHMS_HIER_MESSAGE_H
 
 #include "algorithms/op.h"
 #include "wire/wire.h"
 
-/* Is it over? A blocking operation waits for it, as the wire does that best. */
+/* Is a message over? A blocking operation waits for it, by the wire's own wait. */
 static inline bool
 cs_message_has_come(struct cs_op *op, struct cs_wire *wire, struct cs_request *request)
 {
@@ -19,7 +18,7 @@ cs_message_has_come(struct cs_op *op, struct cs_wire *wire, struct cs_request *r
 	return true;
 }
 
-/* The same of one whose size is known: notes what it told. */
+/* Is a message of known size over? Notes what its request told. */
 static inline bool
 cs_message_is_over(struct cs_op *op, struct cs_wire *wire, struct cs_request *request)
 {
@@ -29,7 +28,7 @@ cs_message_is_over(struct cs_op *op, struct cs_wire *wire, struct cs_request *re
 	return true;
 }
 
-/* And, as a phase, of the first `count` requests, from number *next on. */
+/* Waits, as a phase, for requests *next to count - 1. */
 static inline enum cs_status
 cs_messages_are_over(struct cs_op *op, struct cs_wire *wire, struct cs_request *requests, int count,
 		     int *next)

@@ -37,8 +37,8 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 		cs_copies_read(op, local, to, line->word[1], block);
 }
 
-/* The own piece while this core still has it from the posting, and when the others no longer wait
- * for it. */
+/* Copies the own piece to the result after its post, while this core has it in its cache and no
+ * rank waits for it. */
 static enum cs_status
 keep_own(struct cs_op *op)
 {
@@ -65,8 +65,8 @@ copy_own(struct cs_op *op)
 		cs_copy(cs_blocks_at(&call->recv, team->shape.rank), call->send.base, call->bytes);
 }
 
-/* Flag and block in one cache line, one transfer for each pair; or blocks that are small. Local
- * ranks are ranks. */
+/* Allgather of blocks in lines (flag and block in one cache line) or of small ones, on one node:
+ * local ranks are ranks. */
 static inline __attribute__((always_inline)) void
 small_blocks(struct cs_op *op, bool are_inline)
 {
@@ -87,13 +87,13 @@ small_blocks(struct cs_op *op, bool are_inline)
 	for (int i = 1; i < ranks; i++) {
 		int rank = self + i < ranks ? self + i : self + i - ranks;
 		if (!are_inline && !cs_blocks_bytes(&call->recv, rank))
-			continue; /* it says nothing */
+			continue; /* it publishes nothing */
 		const struct cs_line *other = cs_at_await(at, rank, 1);
 		size_t bytes = cs_blocks_bytes(&call->recv, rank),
 		       sent = cs_line_bytes_here(at.op, other);
 		if (__builtin_expect(sent != bytes, 0))
 			bytes = cs_rounds_lesser(op, sent, bytes);
-		/* Where some block is too long for a line, none is in one. */
+		/* If a block is too long for a line, none is in a line. */
 		const char *from = are_inline ? (const char *)other->data
 					      : cs_node_slot_of(at.op, rank, other->slot, 0);
 		cs_copy(cs_blocks_at(&call->recv, rank), from, bytes);
@@ -101,7 +101,8 @@ small_blocks(struct cs_op *op, bool are_inline)
 	cs_at_end(at);
 }
 
-/* Ranks that share cores all have to wait until all have read: shorter blocks are not worth it. */
+/* Bytes of a block worth a single copy if ranks share cores: all have to wait until all have
+ * read. */
 #define OVERSUBSCRIBED_LEAST (512 << 10)
 
 static __attribute__((noinline)) void
@@ -120,7 +121,7 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 							 OVERSUBSCRIBED_LEAST, &cost) &&
 			      cs_node_offer(&op->node, own_block(op), call->bytes);
 	exchange->takes = cs_chunks_rounds(most, chunk);
-	/* Of others' blocks, if there is no own one */
+	/* The way of others' blocks, if there is no own one */
 	exchange->post.way = is_inline ? CS_POST_INLINE : CS_POST_RING;
 	if (call->bytes || is_inline)
 		cs_rounds_put_block(op, own_block(op), call->bytes, is_inline, is_single_copy,
@@ -132,7 +133,7 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 
 /* --- several nodes ----------------------------------------------------------------------------
  *
- * The area holds the round's pieces node by node; node n's part is what its ranks contribute. With
+ * The area holds the round's pieces node by node; node n's part is the pieces of its ranks. With
  * several lanes each lane's rank exchanges its slice of every node's part. */
 
 static size_t
@@ -149,10 +150,9 @@ total(struct cs_op *op)
 struct several {
 	struct cs_hier hier;
 	struct cs_chunks_part window; /* of the round at hand */
-	size_t limit, room; /* bytes of all blocks in a round: at most; as its slot is taken */
+	size_t limit, room; /* bytes of all blocks in a round: at most; of its slot */
 	bool is_whole;      /* a round is the result */
-	/* Of each node's part in the area, and of this lane's slice of it: memory of the
-	 * operation. */
+	/* By node, in the operation's memory: its part in the area; this lane's slice of that. */
 	size_t *bytes, *at, *lane_bytes, *lane_at;
 	size_t total, own_at;
 };
@@ -274,7 +274,7 @@ cut_for_nodes(struct cs_op *op, size_t most, size_t wire_chunk)
 	size_t limit = wire_chunk < team->node.shape.area_bytes
 		       ? wire_chunk : team->node.shape.area_bytes;
 	/* A byte of each block fits in any case: the area holds larger tables
-	 * (comm/teams/make_team.c). */
+	 * (comm/teams/shape.c). */
 	limit = limit > (size_t)shape->ranks ? limit : (size_t)shape->ranks;
 	size_t *work = cs_op_nodes(op), nodes = (size_t)shape->nodes;
 	struct several *several = several_of(op);

@@ -1,10 +1,10 @@
-/* hier/node_allgather.h — allgather and allgatherv share everything but the sizes. */
+/* hier/node_allgather.h — allgather and allgatherv, on one node and over several. */
 #ifndef CS_ALGORITHMS_HIER_NODE_ALLGATHER_H
 #define CS_ALGORITHMS_HIER_NODE_ALLGATHER_H
 
 #include "algorithms/op.h"
 
-/* What both take. */
+/* Parameters. */
 enum { CS_SPREAD_CHUNK, CS_SPREAD_WIRE_CHUNK, CS_SPREAD_LANES, CS_SPREAD_CMA_MIN };
 #define CS_NODE_ALLGATHER_PARAMS \
 	{ [CS_SPREAD_CHUNK] = { "chunk", "bytes of a block per round on one node", 128 << 10, \
@@ -16,9 +16,9 @@ enum { CS_SPREAD_CHUNK, CS_SPREAD_WIRE_CHUNK, CS_SPREAD_LANES, CS_SPREAD_CMA_MIN
 				CS_LANES }, \
 	  [CS_SPREAD_CMA_MIN] = CS_CMA_MIN }
 
-/* Every rank's block to every rank; sizes from call->recv. `params` as CS_NODE_ALLGATHER_PARAMS has
- * them. */
+/* Begins an allgather(v), sizes from call->recv. `params`: of CS_NODE_ALLGATHER_PARAMS. */
 void cs_node_allgather(struct cs_op *op, const size_t *params);
+/* Makes one of small blocks at once. False: they are not, or several nodes. */
 bool cs_node_allgather_fast(struct cs_op *op, const size_t *params);
 
 #endif

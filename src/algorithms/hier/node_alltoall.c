@@ -7,9 +7,8 @@
 
 /* --- one node: the slot of a round has a piece for each local rank ----------------------------- *
  *
- * Small blocks lie closer, in the small slot. Large ones may stay where they are: the slot then
- * says where, and each rank reads its own with one copy. Each sender decides for itself and says so
- * in its line. */
+ * Small blocks lie closer, in the small slot. Large ones may be read by single copy: the slot then
+ * has their addresses. Each sender decides for itself, and its line has the way. */
 
 static void
 get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int local,
@@ -27,8 +26,7 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 			cs_copies_read(op, local, to, remote->address, bytes);
 		return;
 	}
-	/* The line has the largest of the sender's blocks: of blocks of one size it is this
-	 * one's. */
+	/* The line has the size of the sender's largest block: this one's, if all have one size. */
 	if (call->coll == CS_ALLTOALL)
 		bytes = cs_rounds_lesser(op, most, bytes);
 	size_t chunk = exchange->post.chunk;
@@ -96,7 +94,7 @@ one_node(struct cs_op *op, size_t single_copy_from)
 	cs_rounds_start(op, alltoall_node, 1);
 }
 
-/* Blocks that all fit into the small slot, one behind the other. */
+/* Alltoall of blocks that all fit into the small slot, one behind the other. */
 static void
 one_node_small(struct cs_op *op, size_t most, size_t chunk)
 {
@@ -109,7 +107,7 @@ one_node_small(struct cs_op *op, size_t most, size_t chunk)
 	copy_own(op);
 	for (int i = 1; i < locals; i++) {
 		int local = self + i < locals ? self + i : self + i - locals;
-		/* Who has nothing for this rank may say nothing. */
+		/* A rank without a block for this one may publish nothing. */
 		if (cs_blocks_bytes(&call->recv, local))
 			get(op, &only, 0, local, cs_at_await(at, local, 1));
 	}
@@ -127,8 +125,8 @@ cs_node_alltoall_fast(struct cs_op *op, size_t single_copy_from)
 	if (!most || most * ranks > CS_SMALL || (single_copy_from && most >= single_copy_from) ||
 	    expected * ranks > CS_SMALL)
 		return false;
-	/* Of a rank with larger blocks, which goes by its script, that one is there with the first
-	 * round. */
+	/* A rank with larger blocks goes by its script: the block for this one has to be in the
+	 * first round. */
 	size_t chunk = cs_chunks_per_part(op->team->node.shape.slot_bytes, ranks);
 	if (expected > chunk)
 		return false;
@@ -142,23 +140,22 @@ cs_node_alltoall_fast(struct cs_op *op, size_t single_copy_from)
  *   recv area   from each node N: for each own local rank d: the pieces of N's ranks
  *
  * so each pair of nodes exchanges one message, or, if it is long and lanes outnumber nodes, several
- * parts of it. Each lane carries those of the nodes that are dealt to it (algorithms/lanes.h).
- * Sizes that are not equal are first written to an area slot, each rank its row of what it sends
- * and of what it receives. */
+ * parts of it. Each lane carries the messages that are dealt to it (algorithms/lanes.h). Unequal
+ * sizes are first written to an area slot, by each rank its rows of send and receive sizes. */
 
-/* Bytes of a message between nodes from which several ranks send parts of it */
+/* Bytes of a message between nodes that several ranks send in parts, at least */
 #define WORTH_CUTTING (64 << 10)
 
 struct state {
 	struct cs_hier hier;
-	size_t chunk, largest; /* largest: of all blocks; or all of them, unless: */
-	const size_t *send_rows, *recv_rows; /* [local][position] */
-	size_t message; /* the longest between two nodes in any round; 0: not known */
+	size_t chunk, largest; /* bytes: of a block in a round, at most; of the largest block */
+	const size_t *send_rows, *recv_rows; /* [local][position]; NULL: all are `largest` */
+	size_t message; /* bytes of the longest between two nodes in any round; 0: not known */
 	size_t room;    /* bytes of a round, at most */
 	struct cs_lane_map map;
 	size_t wanted_lanes;
 	size_t *send_bytes, *send_at, *recv_bytes, *recv_at; /* by node */
-	/* While sizes are agreed on. */
+	/* Agreement on sizes. */
 	char *shared;
 	uint64_t agreed, agreed_message;
 };
@@ -199,7 +196,7 @@ copy_in(struct cs_op *op, struct state *state, uint64_t round, char *area)
 	}
 }
 
-/* Where each node's message arrives; with `area`, the own pieces go to the user as well. */
+/* Lays out each node's message as it arrives; with `area`, copies the own pieces to the result. */
 static void
 copy_out(struct cs_op *op, struct state *state, uint64_t round, const char *area)
 {
@@ -238,7 +235,7 @@ bring(struct cs_op *op)
 	return CS_OK;
 }
 
-/* A lane's part of a round. */
+/* Exchanges a lane's part of a round. */
 static void
 between(struct cs_op *op, struct cs_hier_round *round)
 {
@@ -256,8 +253,8 @@ between(struct cs_op *op, struct cs_hier_round *round)
 						      state->recv_bytes[n], &first);
 		state->recv_at[n] += first;
 	}
-	/* Blocks of one size: no message is longer than that between two of the fullest nodes, of
-	 * which a lane carries a part. */
+	/* Blocks of one size: the longest message is one between two of the fullest nodes; a lane
+	 * carries a part of it. */
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ppn_max;
 	size_t message = state->send_rows ? state->message
 					  : cs_chunks_bytes(state->largest, state->chunk,
@@ -275,7 +272,7 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 static const struct cs_hier_kind alltoall_hier = { .areas = 2, .lay_out = lay_out, .bring = bring,
 						   .between = between, .take = take };
 
-/* The largest block is known on all ranks. */
+/* Deals messages to lanes, once the largest block is known on all ranks. */
 static void
 map_messages(struct cs_op *op, struct state *state)
 {
@@ -291,8 +288,8 @@ map_messages(struct cs_op *op, struct state *state)
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 }
 
-/* --- sizes that are not equal: each rank's rows into the area; the leaders agree on the largest
- * block, and, for plans that ask for it, on the longest message. */
+/* --- unequal sizes: each rank's rows into the area; the leaders agree on the largest block, and,
+ * for plans that need it (needs.largest), on the longest message. */
 
 static size_t
 table_room(const struct cs_op *op)
@@ -301,7 +298,7 @@ table_room(const struct cs_op *op)
 	return 2 * (size_t)shape->ppn_max * (size_t)shape->ranks * sizeof(size_t);
 }
 
-/* Step 1. */
+/* Step 1: writes the own rows, and the largest block to the line. */
 static enum cs_status
 bring_sizes(struct cs_op *op)
 {
@@ -341,8 +338,7 @@ agree_on_largest(struct cs_op *op)
 	return CS_OK;
 }
 
-/* The longest message of this node to or from another one in a round: the first has the largest
- * pieces. */
+/* Bytes of this node's longest message to or from another one: in the first round. */
 static uint64_t
 longest_message(const struct cs_op *op, const struct state *state)
 {
@@ -381,7 +377,7 @@ between_sizes(struct cs_op *op)
 	return cs_team_is_leader(op->team) ? cs_between_go(op) : CS_OK;
 }
 
-/* Step 2. Rows are copied out of the area. */
+/* Step 2: the leader publishes the maxima; rows are copied out of the area. */
 static enum cs_status
 take_sizes(struct cs_op *op)
 {

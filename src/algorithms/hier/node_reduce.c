@@ -6,8 +6,8 @@
 #include "algorithms/node/small.h"
 #include "algorithms/hier/vector.h"
 
-/* Bytes of the others' vectors that a rank reads at most instead of reducing a slice, beyond
- * read_all: */
+/* Bytes of the others' vectors that a rank reads instead of reducing a slice, beyond read_all, at
+ * most: */
 #define READ_BY_ALL (64 << 10)
 #define READ_BY_TWO (256 << 10) /* by each of two ranks with cores of their own */
 #define READ_BY_ROOT (512 << 10)
@@ -16,13 +16,13 @@ const struct cs_node_reduce_params cs_node_reduce_usual = { .read_all = 1 << 10,
 							    .chunk = 128 << 10,
 							    .wire_chunk = 4 << 20, .lanes = 2 };
 
-/* Do the others read our vector, and what we make of it, where they are? Not in a reduction to one
- * rank: its senders are back early. */
+/* Do the others read our vector, and our part of the result, by single copy? Not in a reduction to
+ * one rank: its senders are back early. */
 static bool
 chooses_single_copy(struct cs_op *op, size_t single_copy_from, bool is_whole)
 {
 	struct cs_call *call = &op->call;
-	/* What is read whole must stay as it is while the result is made. */
+	/* A vector that is read whole must not change while the result is made. */
 	return call->root < 0 && !(is_whole && call->send.base == call->recv.base) &&
 	       cs_rank_order_is_single_copy(op, single_copy_from) &&
 	       cs_node_offer(&op->node, call->send.base, call->bytes) &&
@@ -33,7 +33,7 @@ chooses_single_copy(struct cs_op *op, size_t single_copy_from, bool is_whole)
 
 struct one_short {
 	struct cs_vector vector;
-	bool is_posted; /* nobody reads the vector of who alone gets the result */
+	bool is_posted; /* or no rank reads it, since this one alone gets the result */
 };
 
 static enum cs_status
@@ -43,8 +43,8 @@ post_vector(struct cs_op *op)
 	return state->is_posted ? CS_OK : cs_vector_post(op, &state->vector);
 }
 
-/* With a vector in place cs_rank_order_reduce may meet its result among its sources: it knows how.
- * */
+/* Reduces all vectors. In place, the result is one of the operands, which
+ * cs_rank_order_operands allows. */
 static enum cs_status
 reduce_vectors(struct cs_op *op)
 {
@@ -82,7 +82,7 @@ one_node_short(struct cs_op *op, bool is_single_copy)
 		cs_node_end_reading(&op->node);
 }
 
-/* The same straight on the flags. */
+/* Reduces a small vector, straight on the flags. */
 static void
 one_node_small(struct cs_op *op)
 {
@@ -109,17 +109,16 @@ one_node_small(struct cs_op *op)
 
 /* --- one node, long: rounds, in which each rank reduces one slice -----------------------------
  *
- *   step 2r+1  everybody's part of the round (but the own slice) is in its slot, or where it is
- *              read by single copy
+ *   step 2r+1  each rank's part of the round (but the own slice) is in its slot, or may be read by
+ *              single copy
  *   step 2r+2  slice i of the result is in rank i's slot, where its own input slice would have been
  */
 
 struct rounds {
-	struct cs_post post; /* by single copy the others read our slices of the result where they
-			      * are, too */
+	struct cs_post post; /* by single copy, of our slices of the result, too */
 	size_t per_round; /* elements */
 	uint64_t round;
-	int next;        /* local rank, or how many behind the own one, that is looked at next */
+	int next;        /* local rank to look at next, or its distance from the own one less 1 */
 };
 
 static struct rounds *
@@ -128,7 +127,8 @@ rounds_of(struct cs_op *op)
 	return CS_OP_STATE(struct rounds, op);
 }
 
-/* Bytes of the vector before the round, its elements, and the slice of a rank in it. */
+/* A rank's slice of a round: bytes of the vector before the round, elements of the round, elements
+ * of the round before the slice, elements of the slice. */
 struct slice {
 	size_t at, total, first, count;
 };
@@ -161,7 +161,7 @@ open_rounds(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Own data of a round for the others: all but the own slice. */
+/* Posts the own part of a round, all but the own slice. */
 static enum cs_status
 post_round(struct cs_op *op)
 {
@@ -182,7 +182,7 @@ post_round(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Local rank `local`'s vector in this round, from the own slice on. */
+/* A local rank's vector in this round, from the own slice on. */
 static struct cs_operand
 part_of(struct cs_op *op, int local, const struct slice *own)
 {
@@ -195,8 +195,8 @@ part_of(struct cs_op *op, int local, const struct slice *own)
 							      state->round) + own->first * unit };
 }
 
-/* The own slice of a round into the own result, if there is one, and to the own slot, if others
- * read it there. Where stores to the slot are dear the sum is made elsewhere. */
+/* Reduces the own slice of a round into the own result, if there is one, and to the own slot, if
+ * others read it there. If stores to the slot are dear the sum is made elsewhere. */
 static void
 reduce_slice(struct cs_op *op, char *slot, char *recv, const struct cs_operand *parts, size_t count)
 {
@@ -244,7 +244,7 @@ reduce_round(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What the others have made of their slices, into the own result. */
+/* Copies the others' slices of the result to the own one. */
 static enum cs_status
 get_sums(struct cs_op *op)
 {
@@ -315,9 +315,9 @@ one_node_long(struct cs_op *op, size_t chunk, bool by_single_copy)
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* Are whole vectors read? Two ranks of a node move no more by it than by slices, and wait once
- * instead of twice; where ranks share cores, a wait costs more than reading does. All ranks of a
- * node know the same of it, those of other nodes do not. */
+/* Are whole vectors read? Two ranks of a node move no more bytes so than by slices, and wait once
+ * instead of twice; if ranks share cores, a wait costs more than reading does. All ranks of a node
+ * agree on this, but nodes may differ: over several only read_all counts. */
 static bool
 is_read_whole(struct cs_op *op, size_t read_all)
 {

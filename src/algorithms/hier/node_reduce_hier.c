@@ -1,6 +1,6 @@
-/* hier/node_reduce_hier.c reduces over several nodes: each node's sum in its area, then all
- * nodes' among the leaders. The result of the leaders' step appears in the area, too, for a
- * reduction to one rank in another slot of it. */
+/* hier/node_reduce_hier.c — reduce and allreduce over several nodes: each node's sum in its area,
+ * then all nodes' among the leaders. Their result comes to the area, too; for a reduction to one
+ * rank, to another slot of it. */
 #include "algorithms/hier/between.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
@@ -32,9 +32,9 @@ hier_takes(struct cs_op *op)
 	return cs_node_reduce_takes_result(op);
 }
 
-/* The lane whose ranks reduce their nodes' vectors: the root's own, so that nobody has to hand the
- * result on to it and wait for its vector in each call. Other nodes cannot compute this lane when
- * lanes follow NUMA domains. */
+/* The lane whose ranks reduce their nodes' vectors: the root's own, so that no rank has to hand the
+ * result on to the root and wait for its vector in each call. Lane 0 if lanes follow NUMA domains:
+ * other nodes cannot compute the root's. */
 static int
 driving_lane(const struct cs_team *team, int root)
 {
@@ -43,8 +43,7 @@ driving_lane(const struct cs_team *team, int root)
 	return cs_lanes_lane(team->shape.local_of[root], team->shape.node_of[root], team->lanes);
 }
 
-/* One rank reduces the node's vectors, then those of all nodes among themselves: two waits for
- * everybody else. */
+/* Reduces the node's vectors, then all nodes' among the drivers: two waits for other ranks. */
 static void
 between_short(struct cs_op *op, struct cs_hier_round *round)
 {
@@ -140,8 +139,8 @@ cs_node_reduce_chunk(struct cs_op *op, struct cs_node_reduce_ring *ring, const c
 	return cs_node_reduce_slices(op, ring, area, count);
 }
 
-/* A round is what the leaders exchange at once: up to an area slot, made of pieces that fit the
- * ring's slots.
+/* A round is reduced by the leaders at once: up to an area slot, made of pieces that fit the ring's
+ * slots.
  *
  *   pieces   publish | reduce the own slice into the area    (a step each)
  *   + 1      all slices are there                       + 2   leaders' result in the area; copy out

@@ -27,7 +27,7 @@ most_of(struct cs_op *op)
 	return most;
 }
 
-/* How a call is dealt: the same on all ranks. */
+/* A call's split into rounds, the same on all ranks. */
 struct split {
 	size_t room, most; /* elements of a round, all blocks together; of the largest block */
 	struct cs_chunks_part first;
@@ -62,7 +62,7 @@ count_rounds(struct cs_op *op, struct split *split)
 			split->rounds++;
 }
 
-/* The own one is read by this core only. */
+/* Copies a rank's piece in; the own one is read by this core only. */
 static void
 put_piece(struct cs_op *op, int rank, char *to, const char *from, size_t bytes)
 {
@@ -73,7 +73,7 @@ put_piece(struct cs_op *op, int rank, char *to, const char *from, size_t bytes)
 		cs_copy_in(op, to, from, bytes);
 }
 
-/* A round of everybody's block, position by position; returns the elements written. */
+/* Packs a round of all blocks, position by position; returns the elements written. */
 static size_t
 pack_round(struct cs_op *op, const char *send, struct cs_chunks_part window, char *to)
 {
@@ -106,16 +106,15 @@ pack_round(struct cs_op *op, const char *send, struct cs_chunks_part window, cha
 	return done;
 }
 
-/* --- one node: everybody publishes round r of all blocks; each rank reduces the pieces of its own
- * block from all slots, or from where they are, straight into its result. */
+/* --- one node: each rank publishes round r of all blocks, and reduces the pieces of its own block
+ * from all slots, or by single copy, straight into its result. */
 
 struct one_node {
 	struct split split;
 	const char *send;
 	struct cs_post post;
 	struct cs_chunks_part window,
-		filling; /* of the round that is reduced, and of the next one that
-					   * is put out */
+		filling; /* of the round to reduce; of the next one to post */
 	uint64_t round;
 	size_t ahead; /* elements in a vector before this rank's block */
 	int next;     /* local rank that is looked at next */
@@ -140,7 +139,8 @@ open_call(struct cs_op *op)
 	return CS_OK;
 }
 
-/* The own slot is read here too, and nobody else knows when: it must not be filled again before. */
+/* Posts rounds as far ahead as the ring allows: own slots are read here, too, which no other rank
+ * knows of, and must not be filled again before. */
 static enum cs_status
 post_rounds(struct cs_op *op)
 {
@@ -158,8 +158,8 @@ post_rounds(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What `local` has of this rank's block in the round: in its slot behind `before` elements, in its
- * vector behind `ahead`. */
+/* A local rank's part of this rank's block in the round: in its slot behind `before` elements, in
+ * its vector behind `ahead`. */
 static struct cs_operand
 part_of(struct cs_op *op, int local, size_t before, size_t ahead)
 {
@@ -234,8 +234,8 @@ one_node(struct cs_op *op, const char *send, const struct split *split, bool is_
 				    .filling = split->first };
 	state->post = (struct cs_post){ .way = cs_post_choose(&op->node, 0, CS_USES_UNKNOWN, false,
 							      is_single_copy, is_small),
-					/* Its own slots are read here, too: others may have them
-					 * when it is over. */
+					/* Own slots are read here, too: they are in use until the
+					 * call is over. */
 					.rounds = CS_USES_UNKNOWN, .address = is_single_copy
 					? (uint64_t)(uintptr_t)send : 0 };
 	for (int rank = 0; rank < op->team->shape.rank; rank++)
@@ -246,8 +246,8 @@ one_node(struct cs_op *op, const char *send, const struct split *split, bool is_
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* The same of vectors that all go at once, straight on the flags. The own one is read where it was
- * put out, since the result may lie over it. */
+/* One node, a single round, straight on the flags. The own vector is read in its slot, since the
+ * result may lie over it. */
 static void
 one_node_small(struct cs_op *op)
 {
@@ -285,7 +285,7 @@ cs_node_reduce_scatter_fast(struct cs_op *op, size_t single_copy_from)
 
 /* --- several nodes ---------------------------------------------------------------------------- */
 
-/* What of a round goes to each node: the leaders' counts. */
+/* Elements of a round for each node: the leaders' counts. */
 static size_t *
 counts_of_nodes(struct cs_op *op, struct cs_chunks_part window)
 {
@@ -300,7 +300,7 @@ counts_of_nodes(struct cs_op *op, struct cs_chunks_part window)
 	return counts;
 }
 
-/* This rank's part of what its node has got in a round. */
+/* Takes this rank's part of its node's result of a round. */
 static void
 take_block(struct cs_op *op, const char *area, struct cs_chunks_part window)
 {
@@ -321,7 +321,7 @@ between_nodes(struct cs_op *op, char *area, struct cs_chunks_part window)
 				  op->call.is_commutative);
 }
 
-/* The leader has the node's part, which belongs at the front of the area. */
+/* Copies the node's part to the front of the area, at the leader. */
 static void
 keep_result(struct cs_op *op, char *area, struct cs_chunks_part window)
 {
@@ -329,7 +329,7 @@ keep_result(struct cs_op *op, char *area, struct cs_chunks_part window)
 	cs_between_take_result(op, area, count * op->call.reduction.unit);
 }
 
-/* A short vector: the leader alone reduces its node's vectors, so that the others wait once. */
+/* State for a short vector: the leader reduces its node's vectors alone; the others wait once. */
 struct several_short {
 	struct cs_vector_hier of;
 	struct cs_chunks_part all;
@@ -380,8 +380,8 @@ several_nodes_short(struct cs_op *op, struct cs_chunks_part all)
 	cs_vector_start_hier(op, &short_kind, 0, state->own);
 }
 
-/* Publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
- * reduce_scatter gives each node its ranks' pieces (3r+3); everybody takes its own. */
+/* State for a long vector. Publish (3r+1); each rank reduces its slice of the round into the area
+ * (3r+2); the leaders' reduce_scatter gives each node its ranks' pieces (3r+3); all take theirs. */
 struct several_long {
 	struct cs_hier hier;
 	struct cs_node_reduce_ring ring;
@@ -478,14 +478,13 @@ cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_fro
 	bool is_wide = team->shape.nodes > 1;
 	if (is_wide && team->node.shape.area_bytes < room)
 		room = team->node.shape.area_bytes;
-	/* comm/ has seen to it that an element of each block fits. */
+	/* An element of each block fits: comm/ sends other calls to the host. */
 	struct split split = { .room = room / unit, .most = most_of(op) };
 	if (split.most == 0)
 		return; /* nothing to reduce anywhere */
 	count_rounds(op, &split);
 	cs_node_expect(&op->node, split.rounds, is_wide ? 3 : 1);
-	/* In place a round's result lies where no block's later rounds do, so that these are still
-	 * there to be packed. */
+	/* In place a round's result does not overwrite later rounds of a block. */
 	const char *send = call->send.base;
 	if (is_wide && split.rounds == 1 && call->bytes <= read_all)
 		several_nodes_short(op, split.first);

@@ -1,15 +1,14 @@
-/* hier/node_reduce_scatter.h — reduce_scatter and reduce_scatter_block share everything but the
- * counts. */
+/* hier/node_reduce_scatter.h — reduce_scatter(_block), on one node and over several. */
 #ifndef CS_ALGORITHMS_HIER_NODE_REDUCE_SCATTER_H
 #define CS_ALGORITHMS_HIER_NODE_REDUCE_SCATTER_H
 
 #include "algorithms/op.h"
 
-/* The reduced vector, block r to rank r; counts from call->counts or equal. Several nodes: vectors
- * up to `read_all` bytes are reduced by one rank of a node. One node: vectors of `single_copy_from`
- * bytes and more are read where they are; 0: where measured to take less. */
+/* Begins a reduce_scatter; counts from call->counts, or equal. Several nodes: vectors up to
+ * `read_all` bytes are reduced by one rank of a node. One node: vectors of `single_copy_from` bytes
+ * and more (0: as measured) are read by single copy. */
 void cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_from);
-/* The same of a small vector on one node, at once. False: it is not. */
+/* Makes one of a small vector at once. False: it is not, or several nodes. */
 bool cs_node_reduce_scatter_fast(struct cs_op *op, size_t single_copy_from);
 
 #define CS_NODE_REDUCE_SCATTER_READ_ALL \

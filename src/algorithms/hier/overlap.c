@@ -1,24 +1,23 @@
-/* hier/overlap.c has the allgather between the memories of nodes. */
+/* hier/overlap.c — allgather between the memories of nodes. */
 #include "algorithms/hier/overlap.h"
 
 #include "algorithms/node/rounds.h"
 
 #include <string.h>
 
-/* Rounds between nodes, as Bruck's: with the parts of `have` nodes each node gets those of the next
- * ones from the node `have` above, and gives its own first ones to the node `have` below. In the
- * area a node's own part comes first, then the next node's, and so on: what is sent and what comes
- * is then one piece, for any number of nodes. */
+/* State of Bruck's steps between nodes: with the parts of `have` nodes each node receives those of
+ * the next ones from the node `have` above, and sends its own first ones to the node `have` below.
+ * In the area a node's own part comes first, then the next node's, and so on: each message is then
+ * contiguous, for any number of nodes. */
 struct state {
 	struct cs_hier hier;
 	struct cs_wire *wire; /* NULL: not the leader */
 	struct cs_request *receives, *sends; /* by step */
-	size_t chunk;   /* most bytes of a block in a round */
+	size_t chunk;   /* bytes of a block in a round, at most */
 	size_t *before; /* by place: bytes of all parts in places before it; nodes + 1 */
-	int step, have; /* between nodes: the step at hand, and the nodes whose parts are there
-			 * before it */
+	int step, have; /* between nodes: the step at hand; nodes whose parts are there before it */
 	bool is_sent;   /* in this step */
-	int ready, last; /* place and number of the parts that wait to be copied out */
+	int ready, last; /* place and number of the parts to be copied out next */
 };
 
 static struct state *
@@ -78,7 +77,7 @@ copy_in(struct cs_op *op)
 		   piece_of(op, shape->rank));
 }
 
-/* The blocks of so many nodes from that place on. */
+/* Copies the blocks of `count` nodes out, from `place` on. */
 static void
 copy_out(struct cs_op *op, int place, int count)
 {
@@ -99,7 +98,7 @@ copy_out(struct cs_op *op, int place, int count)
 	}
 }
 
-/* What comes from the node `have` above: so many parts. */
+/* Number of parts that come from the node `have` above. */
 static int
 coming(const struct cs_op *op, int have)
 {
@@ -113,7 +112,7 @@ bytes_of(const struct state *state, int place, int count)
 	return state->before[place + count] - state->before[place];
 }
 
-/* All at once, so that no sender waits for a receiver that is still busy with an earlier step. */
+/* Posts all receives, so that no sender waits for a receiver that is busy with an earlier step. */
 static void
 start_receives(struct cs_op *op)
 {
@@ -152,7 +151,7 @@ meet(struct cs_op *op)
 	return cs_hier_look_all(op, cs_hier_now(&state_of(op)->hier)->here, NULL);
 }
 
-/* One step; copies out what came before it while its own part is on its way. */
+/* Makes one step; copies the parts of the last one out while its own are on their way. */
 static enum cs_status
 step_between(struct cs_op *op)
 {
@@ -193,7 +192,7 @@ between(struct cs_op *op)
 	return CS_OK;
 }
 
-/* The messages have left. */
+/* Waits until the messages have left. */
 static enum cs_status
 leave(struct cs_op *op)
 {

@@ -1,5 +1,5 @@
-/* hier/overlap.h — between nodes straight from and into their shared memory; copy-out while the
- * next transfer runs (seed 004).
+/* hier/overlap.h — messages between nodes straight from and into their shared memory; copy-out
+ * while the next transfer runs (seed 004).
  *
  *   leader         send k ----> | wait k | flag k up | send k+1 ----> | copy out k | wait k+1 ...
  *   other ranks                            flag k up:   copy out k                            ...
@@ -16,15 +16,15 @@
 #define CS_OVERLAP_CHUNK \
 	{ "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }
 
-/* Allgather and allgatherv, sizes from call->recv. */
+/* Begins an allgather(v), sizes from call->recv. `wire_chunk`: bytes of all blocks in a round. */
 void cs_overlap_allgather(struct cs_op *op, size_t wire_chunk);
 
-/* Steps between nodes, or children in a tree of them: log2 of their number, which is an int */
+/* Steps between nodes, or children in a tree of nodes, at most: log2 of an int */
 #define CS_OVERLAP_MOST 32
 
-/* The binomial tree of nodes, by places counted from the root's node: children of a place differ
- * from it in one bit below its lowest. The nearest first, which is the one with the fewest nodes
- * below it. Returns how many. */
+/* Children in the binomial tree of nodes, by places counted from the root's node: they differ from
+ * their parent in one bit below its lowest. The nearest first, with the fewest nodes below it.
+ * Returns their number. */
 int cs_overlap_children(int place, int nodes, int children[CS_OVERLAP_MOST]);
 static inline int
 cs_overlap_parent(int place)
@@ -32,8 +32,7 @@ cs_overlap_parent(int place)
 	return place & (place - 1);
 }
 
-/* Their rounds are those of hier/hier, with other phases between bring and next. Slots of the
- * area are not small ones, which have no flags. */
+/* Room of a round (hier/hier.h): small slots of the area would have no flags. */
 #define CS_OVERLAP_ROOM SIZE_MAX
 
 static inline _Atomic uint64_t *
@@ -42,8 +41,8 @@ cs_overlap_flag(struct cs_op *op, const struct cs_hier_round *round, int flag)
 	return cs_node_area_flags(&op->team->node, round->area[0]) + flag;
 }
 
-/* Has the message of that flag come? The leader, whose it is, raises the flag, and everybody on the
- * node may know. `request`: the leader's; others have none. */
+/* Has the message of a flag come? The leader, with `wire` and perhaps `request`, raises the flag
+ * when the request is over; other ranks, with neither, look at it. */
 static inline bool
 cs_overlap_has_come(struct cs_op *op, struct cs_wire *wire, struct cs_request *request,
 		    const struct cs_hier_round *round, int flag)

@@ -9,7 +9,7 @@
 
 #define LEAST_PIECE (4 << 10)  /* bytes of a chain's piece: a hop takes as long as some 1 KiB */
 
-/* A scan of the first rank. */
+/* The first rank's result, of a scan. */
 static void
 keep_own(struct cs_op *op)
 {
@@ -20,8 +20,7 @@ keep_own(struct cs_op *op)
 
 /* --- short: all vectors are read -------------------------------------------------------------- */
 
-/* The sum of the first `others` local ranks' vectors, and of `own` behind them unless it is
- * NULL. */
+/* Sums up the first `others` local ranks' vectors, and `own` behind them unless it is NULL. */
 static void
 sum_up(struct cs_op *op, void *out, int others, const char *own)
 {
@@ -86,7 +85,7 @@ one_node_short(struct cs_op *op)
 		cs_node_end_reading(&op->node);
 }
 
-/* The same of small vectors, straight on the flags. */
+/* Scan of small vectors on one node, straight on the flags. */
 static void
 one_node_small(struct cs_op *op)
 {
@@ -112,7 +111,7 @@ one_node_small(struct cs_op *op)
 	cs_at_end(at);
 }
 
-/* The leader has what all nodes before this one have summed up in the area. */
+/* Adds the sum of all nodes before this one, in the area, as the left operand. */
 static void
 add_nodes_before(struct cs_op *op, char *out, const char *area, size_t count)
 {
@@ -124,7 +123,7 @@ add_nodes_before(struct cs_op *op, char *out, const char *area, size_t count)
 		cs_prefix_add(op, out, area, out, count);
 }
 
-/* The ranks behind this one read it, and the leader. */
+/* Is this rank's vector read, by the ranks behind it or by the leader? */
 static bool
 is_read(const struct cs_op *op)
 {
@@ -147,7 +146,7 @@ between_short(struct cs_op *op, struct cs_hier_round *round)
 	cs_between_exscan(op, round->area[0], call->count, &call->reduction, call->is_commutative);
 }
 
-/* The first node's ranks need nothing from the others. */
+/* The first node's ranks wait for no lane. */
 static int
 source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *step)
 {
@@ -174,7 +173,7 @@ static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = cs_vector
 						.bring = bring_short, .between = between_short,
 						.source = source, .take = take_short };
 
-/* A vector that is put out takes the line. */
+/* Opens the call: if the vector is posted, its post opens the line. */
 static enum cs_status
 open_short(struct cs_op *op)
 {
@@ -196,8 +195,8 @@ static cs_phase *const several_short_script[] = { open_short, cs_hier_begin_roun
 						  cs_hier_meet, cs_hier_between, tell_short,
 						  await_before, cs_hier_take, cs_hier_next, NULL };
 
-/* The leader sums its node's vectors up; who has some before it adds them, and what the nodes
- * before have. */
+/* Several nodes, short: the leader sums its node's vectors up; each rank those up to its own, and
+ * the sum of the nodes before. */
 static void
 several_nodes_short(struct cs_op *op)
 {
@@ -211,13 +210,13 @@ several_nodes_short(struct cs_op *op)
 
 /* --- long: a chain ---------------------------------------------------------------------------- */
 
-/* The first member of a state. */
+/* State of a chain, the first member of a script's. */
 struct chain {
 	struct cs_post post;
-	size_t each;     /* elements of a piece, and of its bytes post.chunk */
-	uint64_t pieces; /* that there have been */
+	size_t each;     /* elements of a piece; its bytes are post.chunk */
+	uint64_t pieces; /* so far */
 	uint64_t step;
-	bool reads; /* something, so that it is not done with the call from the start */
+	bool reads; /* others' memory, and so is not done with the call from the start */
 };
 
 static size_t
@@ -244,7 +243,7 @@ init_chain(struct cs_op *op, struct chain *chain, size_t piece)
 					.pieces = cs_post_pieces(&op->team->node, room) };
 }
 
-/* Memory for the next piece. NULL: there is none yet. */
+/* Memory for the own next piece. NULL: none yet. */
 static char *
 own_piece(struct cs_op *op, struct chain *chain)
 {
@@ -253,7 +252,7 @@ own_piece(struct cs_op *op, struct chain *chain)
 	return cs_post_room_until(&op->node, &chain->post, chain->step + 1);
 }
 
-/* NULL: it is not there yet. */
+/* The next piece of the rank before. NULL: not there yet. */
 static const char *
 piece_before(struct cs_op *op, const struct chain *chain)
 {
@@ -265,8 +264,8 @@ piece_before(struct cs_op *op, const struct chain *chain)
 			    chain->post.pieces);
 }
 
-/* The next piece, `count` elements from byte `at` on. `total`: where the last rank's sum goes;
- * NULL: nobody wants it. */
+/* Makes the next piece, `count` elements from byte `at` on. `total`: memory for the last rank's
+ * sum, or NULL. */
 static enum cs_status
 chain_piece(struct cs_op *op, struct chain *chain, size_t at, size_t count, char *total)
 {
@@ -335,13 +334,13 @@ one_node_long(struct cs_op *op, size_t piece)
 		cs_node_end_reading(&op->node);
 }
 
-/*   pieces   down the chain of the node's ranks; the last one's sums go into the area (a step each)
- *   + 1      all of them are there
- *   + 2      what the nodes before have is there in their place; taken while the next round is
- *            under way
+/* Steps of a round, which the leaders scan at once, up to an area slot; with several lanes each
+ * lane's rank scans its part:
  *
- * A round is what the leaders scan at once, up to an area slot. With several lanes each lane's rank
- * scans its part of it. */
+ *   pieces   down the chain of the node's ranks; the last one's sums go into the area (a step each)
+ *   + 1      all sums are there
+ *   + 2      the sums of the nodes before have replaced them; taken while the next round is under
+ *            way */
 struct several_long {
 	struct cs_hier hier;
 	struct chain chain;
@@ -432,8 +431,7 @@ several_nodes_long(struct cs_op *op, const size_t *params, size_t piece)
 	init_chain(op, &state->chain, piece < wire_chunk ? piece : wire_chunk);
 	state->per_round = wire_chunk / state->chain.post.chunk * state->chain.each;
 	if (!state->per_round)
-		state->per_round = state->chain.each; /* one element; it fits, as comm/ has seen to
-						       * it */
+		state->per_round = state->chain.each; /* one element, which fits (comm/) */
 	state->done = 0;
 	state->hier.rounds = cs_chunks_rounds(call->count, state->per_round);
 	cs_node_expect(&op->node, cs_chunks_rounds(call->count, state->chain.each) + 2 *
@@ -442,7 +440,7 @@ several_nodes_long(struct cs_op *op, const size_t *params, size_t piece)
 	cs_post_reserve(&op->node, &state->chain.post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* --- which of them ---------------------------------------------------------------------------- */
+/* --- choice ----------------------------------------------------------------------------------- */
 
 static bool
 is_short(const struct cs_op *op, size_t read_all)
@@ -461,8 +459,8 @@ cs_prefix_fast(struct cs_op *op, const size_t *params)
 	return true;
 }
 
-/* Several nodes take the same way, since their leaders meet in it; sizes of slots and areas are the
- * same on all. */
+/* The way is the same on all nodes, as their leaders exchange data in it: sizes of slots and areas
+ * are equal. */
 void
 cs_prefix(struct cs_op *op, const size_t *params)
 {

@@ -1,16 +1,16 @@
 /* hier/prefix.h — scan and exscan, by the memory of nodes whose ranks follow each other.
  *
- *   short      everybody publishes its vector, and each rank sums up those before its own: one hop
- *   doubling   in step k a rank adds what the one 2^k before it has: sums of 1, 2, 4, ... ranks,
+ *   short      each rank publishes its vector, and sums up those before its own: one hop
+ *   doubling   in step k a rank adds the sum of the rank 2^k before it: sums of 1, 2, 4, ... ranks,
  *              log2 hops
- *   long       a chain: piece by piece, each rank adds its own to what the rank before it has, a
- *              hop for each rank, the next piece meanwhile
+ *   long       a chain: piece by piece, each rank adds its own to the sum of the rank before it, a
+ *              hop for each rank, with the next piece meanwhile
  *
- * Several nodes: as above on each of them; besides, the node's whole sum into the area, where the
- * leaders' exscan puts the sum of all nodes before in its place, which each rank then takes as the
- * left operand. The first node's ranks do not wait for that.
+ * Several nodes: short or long on each node; besides, the node's whole sum goes into the area,
+ * where the leaders' exscan replaces it by the sum of all nodes before, the left operand of each
+ * rank's result. The first node's ranks do not wait for this exscan.
  *
- * On one node a result is ((x0 op x1) op x2) ... to the bit, but by doubling. */
+ * On one node a result is ((x0 op x1) op x2) ... to the bit, but not by doubling. */
 #ifndef CS_ALGORITHMS_HIER_PREFIX_H
 #define CS_ALGORITHMS_HIER_PREFIX_H
 
@@ -36,12 +36,12 @@ enum { CS_PREFIX_READ_ALL, CS_PREFIX_DOUBLING, CS_PREFIX_CHUNK, CS_PREFIX_WIRE_C
 	  { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, \
 	    0, CS_LANES } }
 
-/* call->coll is CS_SCAN, or CS_EXSCAN. `params`: of CS_PREFIX_PARAMS. */
+/* Begins call->coll: CS_SCAN or CS_EXSCAN. `params`: of CS_PREFIX_PARAMS. */
 void cs_prefix(struct cs_op *op, const size_t *params);
-/* The same of small vectors on one node, at once. False: they are not, or several nodes. */
+/* Makes one of small vectors at once. False: they are not, or several nodes. */
 bool cs_prefix_fast(struct cs_op *op, const size_t *params);
 
-/* --- what hier/prefix.c and prefix_node.c share ------------------------------------------- */
+/* --- shared by hier/prefix.c and prefix_node.c ------------------------------------------------ */
 
 static inline bool
 cs_prefix_is_exclusive(const struct cs_call *call)
@@ -49,7 +49,7 @@ cs_prefix_is_exclusive(const struct cs_call *call)
 	return call->coll == CS_EXSCAN;
 }
 
-/* out = left op right; it may be either. */
+/* out = left op right; `out` may be either operand. */
 static inline void
 cs_prefix_add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
 {
@@ -57,7 +57,7 @@ cs_prefix_add(struct cs_op *op, void *out, const void *left, const void *right, 
 	cs_rank_order_reduce(op, &op->call.reduction, out, from, 2, count);
 }
 
-/* Is there room for all sums of a rank? Then: a scan of one node by doubling. */
+/* Is there room for all sums of a rank? If so, cs_prefix_double begins a scan on one node. */
 bool cs_prefix_may_double(struct cs_op *op);
 void cs_prefix_double(struct cs_op *op);
 

@@ -1,10 +1,10 @@
-/* hier/prefix_node.c — a scan of the ranks of one node by doubling: each shows the sums that
+/* hier/prefix_node.c — scan and exscan on one node by doubling: each rank posts the sums that
  * others add. */
 #include "algorithms/hier/prefix.h"
 
 #include "algorithms/node/rounds.h"
 
-/* Steps in which a rank adds something: the first powers of two that are not above it. */
+/* Number of steps in which a rank adds a sum: powers of two not above its local rank. */
 static int
 steps_of(int local)
 {
@@ -14,7 +14,7 @@ steps_of(int local)
 	return steps;
 }
 
-/* Where a rank's sums are, one behind the other: in its line, in its small slot, in a part of a
+/* Layout of a rank's sums, one behind the other: in its line, in its small slot, in a part of a
  * slot or in all of it. */
 struct sums {
 	size_t stride;
@@ -44,15 +44,15 @@ cs_prefix_may_double(struct cs_op *op)
 	       team->node.shape.slot_bytes;
 }
 
-/*   before step k   a rank has the sum of the 2^k ranks up to itself, and who is read by the one
- *                   2^k behind it shows that
- *   an exscan       keeps the sum of those before itself besides
- */
+/* State of a doubling:
+ *   before step k   a rank has the sum of the 2^k ranks up to itself, posted if the rank 2^k behind
+ *                   it reads it
+ *   an exscan       keeps the sum of the ranks before itself, too */
 struct doubling {
 	struct sums sums;
 	struct cs_post post;
 	const char *sum; /* so far */
-	char *room;      /* for sums that are shown; NULL: none are */
+	char *room;      /* of posted sums; NULL: none */
 	int step;
 };
 
@@ -72,8 +72,8 @@ show_own(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What the rank `distance` before this one has after so many steps; it has made no more of them
- * than it adds in. NULL: it is not there yet. */
+/* The sum after `step` steps of the rank `distance` before this one, or its last one if it adds in
+ * fewer. NULL: not there yet. */
 static const char *
 sum_of(struct cs_op *op, const struct sums *sums, int distance, int step)
 {
@@ -136,8 +136,8 @@ cs_prefix_double(struct cs_op *op)
 	*state = (struct doubling){ .sums = sums_of(op), .sum = op->call.send.base };
 	uint64_t last = (uint64_t)steps_of(locals - 1);
 	size_t span = (size_t)last * state->sums.stride;
-	/* Its own sums are read here, too: where others may begin before it is over, they get no
-	 * part of its slots. */
+	/* Own sums are read here, too: if other calls may begin before this one is over, it needs
+	 * whole slots. */
 	bool may_be_left = op->node.extras & CS_OP_NONBLOCKING;
 	state->post = (struct cs_post){ .way = cs_post_choose(&op->node, span, !may_be_left,
 							      state->sums.is_inline, false,

@@ -4,14 +4,14 @@
 
 /* --- one node: local ranks are ranks ---------------------------------------------------------- */
 
-/* A block as it was published: not more of it than both sides know of. */
+/* Bytes of a published block, not more than expected. */
 static size_t
 agreed_bytes(struct cs_op *op, const struct cs_line *line, size_t expected)
 {
 	return cs_rounds_lesser(op, cs_line_bytes(line), expected);
 }
 
-/* What round `round` of a rank brings to the root. */
+/* Takes a round of a rank's block at the root. */
 static void
 gather_get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int rank,
 	   const struct cs_line *line)
@@ -59,7 +59,7 @@ gather_root(struct cs_op *op)
 	gather_keep_own(op);
 }
 
-/* Blocks of which all comes in step 1. */
+/* Gather at the root of blocks that are there in step 1. */
 static void
 gather_root_fast(struct cs_op *op)
 {
@@ -95,8 +95,8 @@ gather_leaf_fast(struct cs_op *op)
 	cs_small_post(op, at, line, call->send.base, call->bytes);
 }
 
-/* Where each has a core of its own the side that copies more decides; where they share cores, all
- * copies. */
+/* Cost of copies: if each rank has a core of its own, of the side that copies more; if they share
+ * cores, of all copies. */
 static struct cs_copy_cost
 cost_of(const struct cs_team *team, int reader)
 {
@@ -137,11 +137,10 @@ cs_rooted_gather_fast(struct cs_op *op, size_t single_copy_from)
 	return true;
 }
 
-/* Each piece begins with the size of the whole block, so that a rank that expects less can say
- * so. */
+/* Bytes of the size of the whole block, before each piece: a rank that expects less reports it. */
 #define PIECE_HEAD sizeof(uint64_t)
 
-/* Pieces of at most this many bytes of a block. */
+/* Bytes of a block per piece, at most. */
 static size_t
 scatter_chunk(const struct cs_team *team)
 {
@@ -149,14 +148,14 @@ scatter_chunk(const struct cs_team *team)
 	       PIECE_HEAD;
 }
 
-/* How much of the own block is to be taken. */
+/* Bytes of the own block to be taken. */
 static size_t
 scatter_wanted(struct cs_op *op, size_t sent)
 {
 	return cs_rounds_lesser(op, sent, op->call.bytes);
 }
 
-/* A rank that gets its block. */
+/* State of a rank other than the root. */
 struct scatter_leaf {
 	size_t chunk, whole; /* bytes of a piece; of the block, not more than was sent */
 	uint64_t round, rounds;
@@ -200,7 +199,7 @@ scatter_get_piece(struct cs_op *op, struct scatter_leaf *leaf, const struct cs_l
 		    cs_chunks_bytes(leaf->whole, leaf->chunk, round));
 }
 
-/* A block of at most CS_SMALL bytes that came as an only piece. */
+/* Takes a block of at most CS_SMALL bytes that came as a single piece. */
 static __attribute__((noinline)) void
 scatter_get_small(struct cs_op *op, const struct cs_line *line)
 {
@@ -236,7 +235,7 @@ scatter_get(struct cs_op *op)
 
 static cs_phase *const scatter_leaf_node[] = { scatter_get, NULL };
 
-/* The call has begun. */
+/* Goes on by the script, after the call has begun. */
 static void
 scatter_leaf_go_on(struct cs_op *op)
 {
@@ -254,7 +253,7 @@ scatter_leaf(struct cs_op *op)
 	scatter_leaf_go_on(op);
 }
 
-/* A block that comes at once; else it goes on from there. */
+/* Takes a block that comes at once; else goes on by the script. */
 static void
 scatter_leaf_fast(struct cs_op *op)
 {
@@ -274,7 +273,7 @@ scatter_leaf_fast(struct cs_op *op)
 	cs_at_end(at);
 }
 
-/* Small blocks of one size for few ranks: they travel in the line itself. */
+/* Scatters small blocks of one size to few ranks, in the line itself. */
 static void
 scatter_inline(struct cs_op *op, size_t each)
 {
@@ -321,8 +320,8 @@ scatter_keep_own(struct cs_op *op)
 		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
 }
 
-/* Small blocks for more ranks. False: they do not fit an only piece, or are to be read where they
- * are. */
+/* Scatters small blocks to more ranks. False: they do not fit a single piece, or are to be read by
+ * single copy. */
 static __attribute__((noinline)) bool
 scatter_small(struct cs_op *op, size_t most, size_t single_copy_from)
 {

@@ -13,12 +13,12 @@ bcast_sizes(struct cs_op *op, struct cs_rooted *rooted)
 	cs_between_bcast(op, rooted->sizes, cs_rooted_table_bytes(op), rooted->root_node);
 }
 
-/* Bytes of a node's small blocks that a leader copies, which its ranks would copy side by side. */
+/* Bytes of a node's small blocks that its leader copies, at most */
 #define LEADER_COPIES ((size_t)32 << 10)
 
 static cs_phase *const has_left[] = { NULL };
 
-/* A block in the call's small slot: nothing more is needed of its rank. */
+/* Does this rank post its block in the call's small slot, and leave? */
 static bool
 puts_out(struct cs_op *op)
 {
@@ -27,7 +27,7 @@ puts_out(struct cs_op *op)
 	       op->call.bytes * (size_t)op->team->shape.locals <= LEADER_COPIES;
 }
 
-/* Sizes, step 1: everybody's own in its line; 2, of the root: all of them in the area. */
+/* Sizes, step 1: each rank's own in its line; 2, of the root: all expected ones in the area. */
 static enum cs_status
 gather_bring_sizes(struct cs_op *op)
 {
@@ -47,7 +47,7 @@ gather_bring_sizes(struct cs_op *op)
 	return CS_OK;
 }
 
-/* A leader sees who of its node has put a block out. */
+/* Waits, as a leader, for the lines of its node, which say whether blocks are posted. */
 static enum cs_status
 gather_meet_lines(struct cs_op *op)
 {
@@ -62,7 +62,7 @@ is_put_out(struct cs_op *op, int local)
 	       cs_node_look(&op->node, local, 1)->word[1];
 }
 
-/* Copies what is put out to where its ranks would have. */
+/* Copies posted blocks to the area, in place of their ranks. */
 static void
 bring_for_others(struct cs_op *op, const struct cs_hier_round *round)
 {
@@ -73,7 +73,7 @@ bring_for_others(struct cs_op *op, const struct cs_hier_round *round)
 		size_t size = rooted->sizes[shape->first[shape->node] + local],
 		       piece = cs_chunks_bytes(size, rooted->chunk, round->index);
 		if (is_put_out(op, local)) {
-			/* Never more than a small slot has, whatever its line says. */
+			/* Never more than a small slot has, even if the line is wrong. */
 			size_t said = cs_line_bytes(cs_node_look(&op->node, local, 1)),
 			       put = said < CS_SMALL ? said : CS_SMALL,
 			       left = put > round->at ? put - round->at : 0;
@@ -85,8 +85,8 @@ bring_for_others(struct cs_op *op, const struct cs_hier_round *round)
 	}
 }
 
-/* Whose sizes does this rank need: a leader that shares them all, and who is not at the root's
- * node, those of its node. */
+/* Waits for the sizes that this rank needs: its node's, at a leader if all are shared, else at the
+ * root and on other nodes; also the root's, on its node. */
 static enum cs_status
 gather_meet_sizes(struct cs_op *op)
 {
@@ -120,8 +120,8 @@ gather_meet_sizes(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What each rank has is at the root's node; what is moved of it, which is not more than the root
- * expects, goes back. */
+/* Clips all sizes, at the root's node, to those that the root expects, and broadcasts them to the
+ * leaders. */
 static enum cs_status
 gather_clip_sizes(struct cs_op *op)
 {
@@ -137,7 +137,7 @@ gather_clip_sizes(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Step 3 of a leader: what it has agreed on. */
+/* Step 3 of a leader: publishes the agreed sizes or rounds. */
 static enum cs_status
 gather_take_sizes(struct cs_op *op)
 {
@@ -245,7 +245,7 @@ static cs_phase *const gatherv_script[] = {
 	gather_clip_sizes, cs_rooted_between_sizes, gather_take_sizes, gather_meet_lines,
 	CS_HIER_ROUND_PHASES, NULL };
 #define GATHERV_ROUND 8
-#define GATHERV_SLOTS 2 /* of the area: who has left does not know how many rounds there are */
+#define GATHERV_SLOTS 2 /* of the area: a rank that has left does not know the rounds */
 
 __attribute__((noinline)) void
 cs_rooted_gather_hier(struct cs_op *op, bool sizes_known)

@@ -1,15 +1,14 @@
 /* hier/rooted_hier.c — gather(v) and scatter(v) over several nodes.
  *
  * A round moves up to `chunk` bytes of every block; the area holds the pieces node by node, at the
- * root's node all of them, elsewhere the own node's at the front. Where only the root knows the
- * sizes:
- *   gatherv   each rank publishes its own (seed 002: SharedCnts); the root's leader tells the
- *             others the number of rounds. Who has little puts it out with its size and leaves; its
- *             leader copies it
+ * root's node all of them, elsewhere the own node's at the front. If only the root knows all sizes:
+ *   gatherv   each rank publishes its own (seed 002: SharedCnts); the root's leader broadcasts the
+ *             number of rounds. A rank with a small block posts it with its size and leaves; its
+ *             leader copies the block
  *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes
- *             first, and tells the number of rounds
- * A plan between nodes may need all sizes on all of them (needs.all_sizes); then the leaders share
- * them all. */
+ *             first, and broadcasts the number of rounds
+ * If the plan between nodes needs all sizes on each node (needs.all_sizes), the leaders share
+ * them. */
 #include "algorithms/hier/rooted_parts.h"
 
 void
@@ -163,7 +162,7 @@ cs_rooted_is_root_of_node(struct cs_op *op, int local)
 
 /* --- scatter ---------------------------------------------------------------------------------- */
 
-/* The line's bytes tell the node of more than was expected. */
+/* Takes the line; its bytes report to the node a block longer than expected. */
 static enum cs_status
 scatter_open(struct cs_op *op)
 {
@@ -175,7 +174,7 @@ scatter_open(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Sizes, step 1 of the root: all of them in the area. */
+/* Sizes, step 1 of the root: all sizes in the area. */
 static enum cs_status
 scatter_bring_sizes(struct cs_op *op)
 {
@@ -216,7 +215,7 @@ scatter_agree(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What the own block has, and what of it is wanted. */
+/* Cuts the own block's size to the expected one, and reports a longer block. */
 static void
 scatter_know_sizes(struct cs_op *op)
 {

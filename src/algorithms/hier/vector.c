@@ -1,4 +1,4 @@
-/* hier/vector.c puts a rank's vector out for the others of its node, and finds theirs. */
+/* hier/vector.c — posts of whole vectors within a node. */
 #include "algorithms/hier/vector.h"
 
 #include "algorithms/node/rounds.h"

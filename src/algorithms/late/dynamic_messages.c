@@ -74,7 +74,7 @@ test(const struct cs_dynamic *state, struct cs_request *request)
 	return state->wire->test(state->wire, request);
 }
 
-/* --- who leads -------------------------------------------------------------------------------- */
+/* --- words of leaders ------------------------------------------------------------------------- */
 
 void
 cs_dynamic_tell_children(struct cs_op *op, uint64_t round, int part)

@@ -75,7 +75,7 @@ cs_first_come_start(struct cs_first_come *bcast)
 	}
 }
 
-/* --- what comes ------------------------------------------------------------------------------- */
+/* --- receives --------------------------------------------------------------------------------- */
 
 static bool
 is_over(struct cs_op *op, struct cs_first_come *bcast, struct cs_request *request)
@@ -131,7 +131,7 @@ read_note(struct cs_op *op, struct cs_first_come *bcast)
 	receive(bcast);
 }
 
-/* --- what goes -------------------------------------------------------------------------------- */
+/* --- sends ------------------------------------------------------------------------------------ */
 
 static bool
 is_any_served(const struct cs_first_come *bcast)

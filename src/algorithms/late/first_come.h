@@ -1,6 +1,6 @@
 /* late/first_come.h — broadcast to members that say when they are there (seed 002, 3.2, 3.7.2 and
- * 3.9.2, after Patarasuk and Yuan). A member is a rank, or the rank of a node that came first:
- * nobody need know it before.
+ * 3.9.2, after Patarasuk and Yuan). A member is a rank, or the rank of a node that came first,
+ * which is not known before.
  *
  *   rank 5   "5 is here"             -> root
  *   rank 2   "2 is here"             -> root

@@ -1,7 +1,7 @@
 /* algorithms/late/posted_receives.h — receives of words that a rank may not need: each stays posted
  * until its word comes, maybe calls later, and the rank waits only for words that it needs.
  *
- *   call 7   every rank of a node is told who leads above it; the node's own leader needs that,
+ *   call 7   every rank of a node is sent the rank of the leader above; its own leader needs that,
  *            and the others have left:   | word of call 5 | of 6 | of 7 | ..    64 places, in turn
  *
  * A word that nobody receives would be matched by a later call, once numbers come round
