@@ -103,8 +103,8 @@ cs_selection_run_quietly(struct cs_cached_choice *cached, struct cs_op *op)
 		cs_selection_begin(cached, op);
 }
 /* Runs or begins the call by the choice's algorithm, which is not the host. If op->node.extras has
- * CS_OP_GOES_ON afterwards, the caller calls cs_op_finish. Then op->node.outcome says how it went, and
- * the caller calls cs_node_op_fini. */
+ * CS_OP_GOES_ON afterwards, the caller calls cs_op_finish. Then op->node.outcome says how the call
+ * went, and the caller calls cs_node_op_fini. */
 static inline void
 cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached, struct cs_op *op,
 		 size_t bytes)

@@ -13,8 +13,8 @@
  *
  * A line also says which call it is of (coll/call.h: cs_call_signature). Ranks that make different
  * calls are the program's error; who meets a line of another call, or waits for one of a rank that
- * has left the call, waits for nothing more in it, takes lines without data for the rest, and tells
- * (op->outcome). On several nodes the job ends instead: the slots of the area are taken by all alike
+ * has left the call, waits for nothing more in it, takes lines without data for the rest, and says
+ * so in op->outcome. On several nodes the job ends instead: slots of the area are taken by all alike
  * or not at all.
  *
  * Small messages travel in the line itself (one transfer of a cache line carries flag and data).
@@ -41,12 +41,10 @@ struct cs_outcome {
 enum {
 	CS_OUTCOME_MORE = CS_TOLD_MORE, /* a message between nodes was longer than its room */
 	CS_OUTCOME_LESS = CS_TOLD_LESS, /* a broadcast was shorter than expected; it goes on */
-	CS_OUTCOME_MISMATCH = 4,        /* other ranks make another call, or a shorter reduction */
-	CS_OUTCOME_LONGER = 8,          /* other ranks have more elements of a reduction */
-	/* Nothing more is waited for. */
-	CS_OUTCOME_STOPPED = CS_OUTCOME_MISMATCH | CS_OUTCOME_LONGER,
-	CS_OUTCOME_REFUSED = 16, /* an algorithm refused its plan, and the host served between the
-				  * nodes */
+	CS_OUTCOME_MISMATCH = 4, /* other ranks make another call, or a shorter reduction */
+	CS_OUTCOME_LONGER = 8,   /* other ranks have more elements of a reduction */
+	CS_OUTCOME_STOPPED = 12, /* either: nothing more is waited for */
+	CS_OUTCOME_REFUSED = 16, /* a plan was refused, and the host served between the nodes */
 	CS_OUTCOME_LEFT = 32,    /* the host is to make the whole call */
 	CS_OUTCOME_ERROR = 64    /* the call returns an error, which comm/ knows */
 };
@@ -131,8 +129,7 @@ struct cs_node {
 		backoff_for; /* once asked for help, we offer nothing before that call; that
 				      * was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
-	unsigned small_mapped;     /* a bit for each CS_SMALL_MAPPED small slots of this rank, and one
-				    * for its tiny ones */
+	unsigned small_mapped;     /* bits of CS_SMALL_MAPPED own small slots, then of tiny ones */
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
 	uint64_t shared_after;     /* the done value from which on it may be written */

@@ -317,7 +317,8 @@ const struct cs_line *
 cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step)
 {
 	/* What has come, or is not waited for any more, is looked at as ever. */
-	if ((op->outcome.bits & CS_OUTCOME_STOPPED) || has_published(op, local, cs_node_tag(op, step)))
+	if ((op->outcome.bits & CS_OUTCOME_STOPPED) ||
+	    has_published(op, local, cs_node_tag(op, step)))
 		return cs_node_await_slow(op, local, step);
 	op->awaited = (struct cs_awaited){ .local = local, .tag = step };
 	return NULL;

@@ -1,6 +1,6 @@
-/* Service threads that receive anything from anybody on MPI_COMM_WORLD as soon as MPI_Initialized says
- * yes, which may be while the main thread is still in MPI_Init_thread (as in open-mpi/ompi#174).
- * Only the program's messages may come. */
+/* Service threads that receive anything from anybody on MPI_COMM_WORLD as soon as MPI_Initialized
+ * says yes, which may be while the main thread is still in MPI_Init_thread (as in
+ * open-mpi/ompi#174). Only the program's messages may come. */
 #include "case.h"
 
 #include <pthread.h>

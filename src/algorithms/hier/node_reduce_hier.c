@@ -4,7 +4,7 @@
 #include "algorithms/hier/between.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
-#include "algorithms/hier/node_reduce.h"
+#include "algorithms/hier/node_reduce_hier.h"
 #include "algorithms/hier/vector.h"
 
 static char *

@@ -4,6 +4,7 @@
 
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
+#include "algorithms/hier/prefix_node.h"
 #include "algorithms/node/small.h"
 #include "algorithms/hier/vector.h"
 

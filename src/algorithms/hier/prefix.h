@@ -15,7 +15,6 @@
 #define CS_ALGORITHMS_HIER_PREFIX_H
 
 #include "algorithms/op.h"
-#include "algorithms/node/rank_order.h"
 
 enum { CS_PREFIX_READ_ALL, CS_PREFIX_DOUBLING, CS_PREFIX_CHUNK, CS_PREFIX_WIRE_CHUNK,
        CS_PREFIX_LANES };
@@ -40,25 +39,5 @@ enum { CS_PREFIX_READ_ALL, CS_PREFIX_DOUBLING, CS_PREFIX_CHUNK, CS_PREFIX_WIRE_C
 void cs_prefix(struct cs_op *op, const size_t *params);
 /* Makes one of small vectors at once. False: they are not, or several nodes. */
 bool cs_prefix_fast(struct cs_op *op, const size_t *params);
-
-/* --- shared by hier/prefix.c and prefix_node.c ------------------------------------------------ */
-
-static inline bool
-cs_prefix_is_exclusive(const struct cs_call *call)
-{
-	return call->coll == CS_EXSCAN;
-}
-
-/* out = left op right; `out` may be either operand. */
-static inline void
-cs_prefix_add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
-{
-	const void *from[] = { left, right };
-	cs_rank_order_reduce(op, &op->call.reduction, out, from, 2, count);
-}
-
-/* Is there room for all sums of a rank? If so, cs_prefix_double begins a scan on one node. */
-bool cs_prefix_may_double(struct cs_op *op);
-void cs_prefix_double(struct cs_op *op);
 
 #endif

@@ -1,6 +1,6 @@
 /* hier/prefix_node.c — scan and exscan on one node by doubling: each rank posts the sums that
  * others add. */
-#include "algorithms/hier/prefix.h"
+#include "algorithms/hier/prefix_node.h"
 
 #include "algorithms/node/rounds.h"
 

@@ -12,6 +12,7 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/node_reduce.h"
+#include "algorithms/hier/node_reduce_hier.h"
 #include "algorithms/hier/overlap.h"
 #include "algorithms/node/rank_order.h"
 
