@@ -1,12 +1,12 @@
-/* algorithms/algorithm.c — makes the table of algorithms and finds rows by what users call them. */
+/* algorithms/algorithm.c — the table of algorithms, and look-up of rows by name. */
 #include "algorithms/algorithm.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The unit tests of select bring a list of their own, so that they need no team, no segment and no
- * MPI. */
+/* The list of algorithms. The unit tests of select have one of their own, so that they need no
+ * team, no segment and no MPI. */
 #ifndef CS_ALGORITHMS_DEF
 #define CS_ALGORITHMS_DEF "algorithms/algorithms.def"
 #endif
@@ -25,7 +25,7 @@ static const struct cs_algorithm *const files[] = {
 #define NAME_ROOM 40
 #define HOST_SUFFIX "host"
 
-/* Those that are listed come first, then those that are composed. */
+/* Listed rows, then composed ones. */
 static struct cs_algorithm rows[CS_MOST_ROWS];
 static const struct cs_algorithm *sorted[CS_MOST_ROWS];
 static char names[CS_MOST_ROWS][NAME_ROOM], summaries[CS_MOST_ROWS][120];
@@ -42,7 +42,7 @@ add(const struct cs_algorithm *like)
 	return &rows[row_count++];
 }
 
-/* Sorted by name, those of one collective. */
+/* Add the rows of one collective, sorted by name. */
 static void
 list(enum cs_coll coll)
 {
@@ -70,8 +70,8 @@ count_params(const struct cs_algorithm *algorithm)
 	return count;
 }
 
-/* Can it ever run where each node has one rank? One that shares a node's messages among its ranks
- * sends what another one does there (`alone`). */
+/* Can a plan run if each node has one rank? One that shares a node's messages among its ranks then
+ * sends as its `alone` does. */
 static bool
 can_be_between(const struct cs_algorithm *plan)
 {
@@ -79,8 +79,8 @@ can_be_between(const struct cs_algorithm *plan)
 	return plan->build && !needs->one_node && (!needs->several_per_node || plan->alone);
 }
 
-/* Adds what a plan needs of the leaders of nodes, as needs of the call. There are as many of them
- * as nodes, and they are block placed. Who runs the plan asks it what sizes it needs. */
+/* Add a plan's needs among leaders to those of the call. There are as many leaders as nodes, and
+ * they are block placed. Needs of sizes are looked at when the plan is run. */
 static void
 add_needs(struct cs_needs *to, const struct cs_needs *plan)
 {
@@ -113,7 +113,7 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	row->name = name;
 	row->summary = summary;
 	row->inner = inner;
-	row->fast = NULL; /* it is for several nodes */
+	row->fast = NULL; /* the row is for several nodes */
 	add_needs(&row->needs, &inner->needs);
 	struct cs_param *params = row->params;
 	memcpy(params, inner->params, sizeof row->params);

@@ -1,4 +1,4 @@
-/* algorithms/counted.c runs the phases of a node's ranks, and notes what they do. */
+/* algorithms/counted.c — runs the phases of a node's virtual ranks and notes their work. */
 #include "algorithms/counted.h"
 
 #include "algorithms/op.h"
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* bytes of a slot, of an area and of what parameters let be done at once: there is no memory behind
- * them, and sizes of some calls are multiplied by the number of blocks before they are compared */
+/* Bytes of a slot, of an area and of parameters that are sizes, with no memory behind them; some
+ * calls multiply sizes by the number of blocks before they compare */
 #define EVERYTHING ((size_t)1 << 58)
-/* The program's memory, which is never looked at */
+/* Addresses of the program's buffers, never accessed */
 #define INPUT ((char *)((uintptr_t)1 << 60))
 #define OUTPUT ((char *)((uintptr_t)1 << 61))
 
@@ -20,7 +20,7 @@ struct rank {
 	struct cs_op op;
 	struct cs_op_memory *idle;
 	struct node *node;
-	size_t *rows[2]; /* of alltoall(v,w): what it sends to each, and receives */
+	size_t *rows[2]; /* alltoall(v,w): bytes to each rank, and from each */
 	uint64_t *steps; /* that it has published */
 	size_t published, room;
 	bool is_over;
@@ -32,10 +32,10 @@ struct node {
 	enum cs_status status;
 	struct rank *ranks; /* by local rank */
 	void *memory;       /* the node's */
-	uint64_t *heard;    /* by rank and rank: the last step that one has seen of the other */
-	struct cs_shape shape; /* but for what is one rank's own */
-	size_t *sizes;      /* of all ranks' own blocks; of a sum in elements */
-	size_t *none;       /* places, which do not matter */
+	uint64_t *heard;    /* by reader and peer: the last step seen */
+	struct cs_shape shape; /* but for fields of one rank */
+	size_t *sizes;      /* of all ranks' own blocks; elements if reduced */
+	size_t *none;       /* offsets, which do not matter */
 	bool is_rooted;
 };
 
@@ -47,7 +47,7 @@ rank_of(struct cs_op *op)
 	return (struct rank *)(void *)((char *)op->team - offsetof(struct rank, team));
 }
 
-/* Twice as much room for an array of `count`. */
+/* Double the room of an array of `count`; NULL: no memory. */
 static void *
 grow(struct node *node, void *array, size_t count, size_t each)
 {
@@ -118,7 +118,7 @@ cs_counted_between(struct cs_op *op, const struct cs_problem *problem)
 		rank->node->status = CS_NO_MEMORY;
 }
 
-/* A flag goes up once for each step that its rank publishes. */
+/* Note a published step: the rank's flag goes up once for each. */
 static void
 note_published(struct rank *rank, uint64_t step)
 {
@@ -133,7 +133,7 @@ note_published(struct rank *rank, uint64_t step)
 	note(rank, CS_COUNTED_PUBLISH, -1, rank->published);
 }
 
-/* The step is there: the last one is no earlier. */
+/* Note the wait for a published step, as times that the flag went up. */
 static void
 note_awaited(struct rank *rank, int local, uint64_t step)
 {
@@ -162,7 +162,7 @@ note_step(struct cs_node_op *op, int local, uint64_t step)
 
 /* --- the host: sizes that are handed round ---------------------------------------------------- */
 
-/* All ranks' sizes, by position: what any of its collectives brings. */
+/* All ranks' sizes, by position: the result of each collective of this host. */
 static void
 fill_table(const struct node *node, void *buffer)
 {
@@ -171,8 +171,8 @@ fill_table(const struct node *node, void *buffer)
 		table[position] = node->sizes[node->shape.order[position]];
 }
 
-/* With a root it is about rounds, and there is one if there is anything; else about lengths, which
- * are the same on all nodes. */
+/* Maximum over nodes: of rounds if there is a root, 1 if any block has bytes; else of lengths,
+ * which are equal on all nodes. */
 static unsigned
 max(void *leaders, uint64_t *values, size_t count, struct cs_request *request)
 {
@@ -207,7 +207,7 @@ static const struct cs_host tables = { .bcast = bcast, .gatherv = gatherv, .max 
 
 /* --- ranks ------------------------------------------------------------------------------------ */
 
-/* Who is where, from the problem's node_of. */
+/* Fill in the shape from the problem's node_of. */
 static enum cs_status
 place_ranks(struct node *node, const struct cs_problem *problem, int own)
 {
@@ -245,7 +245,7 @@ place_ranks(struct node *node, const struct cs_problem *problem, int own)
 	return CS_OK;
 }
 
-/* Bytes of the table in which ranks of the largest node tell sizes; 0: they tell none. */
+/* Bytes of the table of sizes that ranks of the largest node publish; 0: none. */
 static size_t
 table_bytes(const struct node *node, const struct cs_coll_info *info)
 {
@@ -254,7 +254,7 @@ table_bytes(const struct node *node, const struct cs_coll_info *info)
 	       : info->sizes == CS_SIZES_BY_PAIR ? 2 * ppn * ranks * sizeof(size_t) : 0;
 }
 
-/* Slots have room for everything, and no pages that are to be mapped. */
+/* Give slots room for everything, and no pages to populate. */
 static void
 make_vast(struct cs_node *node)
 {
@@ -264,7 +264,7 @@ make_vast(struct cs_node *node)
 			node->areas[CS_AREA_SMALL_SLOTS].populated[slot] = SIZE_MAX;
 }
 
-/* The node's memory is as large as lines and tables need it. */
+/* Allocate the node's memory, as large as lines and tables need. */
 static enum cs_status
 take_memory(struct node *node, const struct cs_coll_info *info)
 {
@@ -293,7 +293,7 @@ take_memory(struct node *node, const struct cs_coll_info *info)
 	return CS_OK;
 }
 
-/* Arrays that all ranks see alike. */
+/* Fill the arrays that all ranks share. */
 static enum cs_status
 take_sizes(struct node *node, const struct cs_problem *problem)
 {
@@ -316,7 +316,7 @@ blocks(const struct rank *rank, char *base, const struct cs_problem *problem, co
 				   are_equal ? NULL : rank->node->none };
 }
 
-/* A row of what the rank sends or receives; NULL: no memory. */
+/* Copy a row of sent or received sizes; NULL: no memory. */
 static size_t *
 keep_row(struct rank *rank, int which, const size_t *sizes)
 {
@@ -362,7 +362,7 @@ make_call(struct rank *rank, const struct cs_problem *problem)
 	return CS_OK;
 }
 
-/* What its phases will ask for, since they could not go back (cs_op_memory). */
+/* Allocate what phases will ask for: in cs_op_memory a failure ends the job. */
 static bool
 take_working_memory(struct rank *rank, const struct cs_coll_info *info)
 {
@@ -390,7 +390,7 @@ begin(struct node *node, int local)
 	team->shape = node->shape;
 	team->shape.rank = self;
 	team->shape.local = local;
-	/* Read only: nobody writes to a team's shape. */
+	/* Read only: no code writes to a team's shape. */
 	memcpy(&team->shape.node_of, &problem->node_of, sizeof team->shape.node_of);
 	team->host = &tables;
 	team->leaders = node;
@@ -408,7 +408,7 @@ begin(struct node *node, int local)
 	rank->op.node.extras |= CS_NODE_WATCHED;
 	for (int i = 0; i < CS_MAX_PARAMS; i++)
 		params[i] = algorithm->params[i].role == CS_ROLE_READ_ALL ? call->read_all
-			    /* no size but a switch */
+			    /* a switch, not a size */
 			    : algorithm->params[i].high == 1 ? algorithm->params[i].fallback
 							     : EVERYTHING;
 	algorithm->run(&rank->op, params);
@@ -416,7 +416,7 @@ begin(struct node *node, int local)
 	return CS_OK;
 }
 
-/* All of them wait for each other only. */
+/* Step all ranks to the end; they wait for each other only. */
 static enum cs_status
 step_all(struct node *node)
 {
@@ -467,7 +467,7 @@ cs_counted_init(struct cs_counted_node *counted, const struct cs_counted_call *c
 {
 	const struct cs_problem *problem = call->seen_by(call->context, 0);
 	const struct cs_coll_info *info = &cs_colls[problem->coll];
-	/* Sizes go round by the host's collectives then, and not by the plan. */
+	/* Sizes are then exchanged by the host's collectives, not by the plan. */
 	struct cs_algorithm between = *call->between;
 	struct cs_counted_call with_sizes = *call;
 	struct node node = { .call = &with_sizes, .counted = counted };

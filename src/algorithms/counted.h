@@ -1,15 +1,15 @@
-/* algorithms/counted.h — what each rank of a node does in a call over several nodes, counted from
- * the phases of the algorithm that serves it.
+/* algorithms/counted.h — counts of the work of each rank of a node in a call over several nodes,
+ * from the phases of the algorithm that serves it.
  *
- * Virtual ranks of one node run them in a piece of memory of their own. They wait for each other's
- * lines as ranks do, but a copy or a reduction moves nothing: it is noted, with its bytes, in the
- * order in which that rank comes to it. So blocks may be of any size, and vectors take no memory.
- * Slots and areas have room for everything: nothing is cut into rounds but what an algorithm cuts
- * for another reason (the pieces of a scan's chain). One rank of the node, local rank 0, drives the
- * wire. What it has to move between nodes is noted as the problem that a plan would be built for.
+ * Virtual ranks of one node run the phases in memory of their own and wait for each other's lines
+ * as ranks do, but a copy or a reduction moves nothing: it is noted with its bytes, in the rank's
+ * order. So blocks may be of any size, and vectors take no memory. Slots and areas have room for
+ * everything: nothing is cut into rounds but what an algorithm cuts for another reason (the pieces
+ * of a scan's chain). Local rank 0 alone drives the wire; an exchange between nodes is noted as the
+ * problem that a plan would be built for.
  *
- * Where ranks hand sizes round first (gatherv, scatterv, alltoallv), the flags of that are noted,
- * but neither its messages, which are the host's, nor its few bytes. */
+ * If ranks exchange sizes first (gatherv, scatterv, alltoallv), the flags of this exchange are
+ * noted, but neither its messages, which are the host's, nor its few bytes. */
 #ifndef CS_ALGORITHMS_COUNTED_H
 #define CS_ALGORITHMS_COUNTED_H
 
@@ -20,10 +20,10 @@ struct cs_op;
 
 enum cs_counted_kind {
 	CS_COUNTED_COPY,    /* `amount` bytes */
-	CS_COUNTED_REDUCE,  /* the same */
-	CS_COUNTED_PUBLISH, /* its flag goes up: the amount-th time */
+	CS_COUNTED_REDUCE,  /* `amount` bytes */
+	CS_COUNTED_PUBLISH, /* the rank's flag goes up for the amount-th time */
 	CS_COUNTED_AWAIT,   /* until the flag of local rank `peer` has gone up `amount` times */
-	CS_COUNTED_BETWEEN, /* what is between nodes: number `amount` */
+	CS_COUNTED_BETWEEN, /* an exchange between nodes: between[amount] */
 };
 
 struct cs_counted_step {
@@ -38,33 +38,33 @@ struct cs_counted_node {
 		struct cs_counted_step *steps;
 		size_t count, room;
 	} *ranks; /* by local rank */
-	struct cs_problem *between; /* with arrays of their own */
+	struct cs_problem *between; /* each with arrays of its own */
 	size_t betweens;
 };
 
-/* A call of equal ranks, and how it is served. */
+/* A call and the algorithms that serve it. */
 struct cs_counted_call {
-	const struct cs_algorithm *algorithm; /* composes */
+	const struct cs_algorithm *algorithm; /* one that composes */
 	const struct cs_algorithm *between;   /* a plan of cs_colls[coll].between */
-	const size_t *between_params;         /* the plan's, as long as the counted node */
-	size_t read_all;                      /* in the place of the algorithm's CS_ROLE_READ_ALL */
+	const size_t *between_params;         /* the plan's, valid as long as the counted node */
+	size_t read_all;                      /* value for the algorithm's CS_ROLE_READ_ALL */
 	/* The problem of all ranks, with node_of, as `rank` sees it: arrays are valid until the
-	 * next one is asked for. Nodes are numbered by their lowest rank. In alltoallv and
-	 * alltoallw the largest block, and the longest message to or from another node, are the
-	 * same on all nodes. */
+	 * next call. Nodes are numbered by their lowest rank. In alltoallv and alltoallw the
+	 * largest block, and the longest message to or from another node, are the same on all
+	 * nodes. */
 	const struct cs_problem *(*seen_by)(void *context, int rank);
 	void *context;
 };
 
-/* Counts what the ranks of that node do; nodes are several. CS_NO_MEMORY; CS_UNSUPPORTED: there is
- * no such node. The caller calls cs_counted_fini in any case. */
+/* Count the work of the ranks of `node`, one of several. CS_NO_MEMORY; CS_UNSUPPORTED: no such
+ * node, or its ranks wait for ever. The caller calls cs_counted_fini in any case. */
 CS_CHECKED enum cs_status cs_counted_init(struct cs_counted_node *counted,
 					  const struct cs_counted_call *call, int node);
 void cs_counted_fini(struct cs_counted_node *counted);
-/* Frees what the ranks do, and keeps what is between nodes. */
+/* Free the ranks' steps and keep `between`. */
 void cs_counted_drop_steps(struct cs_counted_node *counted);
 
-/* --- what the phases say of a watched operation (CS_NODE_WATCHED) ---------------------------- */
+/* --- notes by the phases of a watched operation (CS_NODE_WATCHED) ----------------------------- */
 
 void cs_counted_work(struct cs_op *op, enum cs_counted_kind kind, size_t bytes);
 void cs_counted_between(struct cs_op *op, const struct cs_problem *problem);

@@ -1,4 +1,4 @@
-/* algorithms/epoch.c turns a team's epochs: measures lateness, and has all ranks agree on it. */
+/* algorithms/epoch.c — turns of a team's epochs: lateness, and the ranks' agreement on it. */
 #include "algorithms/epoch.h"
 
 #include "algorithms/team.h"
@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-/* --- what a leader sees ----------------------------------------------------------------------- */
+/* --- measurements, of leaders ----------------------------------------------------------------- */
 
-/* Adds the sample before this call's: all ranks of the node have come to that by now. */
+/* Add the sample before this call's, to which all ranks of the node have mostly come by now. */
 static void
 add_sample(struct cs_team *team, uint64_t number)
 {
@@ -21,9 +21,9 @@ add_sample(struct cs_team *team, uint64_t number)
 	epoch->waited_ns = seen.waited_ns;
 }
 
-/* What the node has measured since the last turn. A rank that is ahead of others does not wait for
- * them, and one may wait for what is still on its way: it is late ranks that take time where both
- * are so, that they are apart and that others wait. */
+/* Sum up the node's samples since the last turn. Late ranks take time only if arrivals are apart
+ * and others wait: a rank that is ahead need not wait, and a wait may be for data on its way. So
+ * lateness is the lesser of both means. */
 static void
 sum_up(struct cs_team *team)
 {
@@ -38,7 +38,8 @@ sum_up(struct cs_team *team)
 	epoch->waited_before = epoch->waited_ns;
 }
 
-/* Nodes have clocks of their own, but all of a late node's ranks wait less than the others'. */
+/* Lateness within nodes or between them. Nodes have no common clock, but a late node's ranks wait
+ * less. */
 static uint64_t
 lateness_of(const struct cs_epoch *epoch)
 {
@@ -48,9 +49,9 @@ lateness_of(const struct cs_epoch *epoch)
 	return within > between ? within : between;
 }
 
-/* --- what all ranks of a node see ------------------------------------------------------------- */
+/* --- verdicts --------------------------------------------------------------------------------- */
 
-/* The number of the call at which turn `turn` (from 1 on) was. */
+/* Number of the call of turn `turn`, from 1 on. */
 static uint64_t
 call_of_turn(const struct cs_epoch *epoch, uint64_t turn)
 {
@@ -63,8 +64,8 @@ verdict_of(struct cs_team *team, uint64_t turn)
 	return &team->node.head->verdicts[turn % CS_VERDICTS_KEPT];
 }
 
-/* Tells the node the verdict of the turn after the one that was published last. The word has been
- * read by all of the node, or waits for that, which is an epoch or two ago. */
+/* Publish the verdict of the turn after the last published one to the node. Waits until all of the
+ * node have read the former verdict of that word. */
 static void
 publish(struct cs_team *team, struct cs_node_op *op)
 {
@@ -79,7 +80,7 @@ publish(struct cs_team *team, struct cs_node_op *op)
 	cs_node_store(&team->node, &team->node.head->verdict_call, call_of_turn(epoch, turn));
 }
 
-/* Publishes what is under way as soon as it is over. */
+/* Publish the exchange under way if it is over; false: not yet. */
 static bool
 go_on(struct cs_team *team, struct cs_node_op *op)
 {
@@ -102,7 +103,8 @@ wait_for_exchange(struct cs_team *team, struct cs_node_op *op)
 		cs_wait_turn(&wait);
 }
 
-/* A class is left downwards at half of what leads into it, so that noise does not change it. */
+/* Class of a verdict. A class is left downwards at half of its limit, so that noise does not change
+ * it. */
 static enum cs_balance
 class_of(const struct cs_epoch *epoch, uint64_t verdict)
 {
@@ -115,7 +117,7 @@ class_of(const struct cs_epoch *epoch, uint64_t verdict)
 	       : lateness >= moderate && !are_cores_shared ? CS_MODERATE : CS_BALANCED;
 }
 
-/* The verdict of the turn before this one comes into force. */
+/* Put the verdict of the turn before this one into force. */
 static void
 take_verdict(struct cs_team *team, struct cs_node_op *op)
 {

@@ -1,14 +1,14 @@
-/* algorithms/epoch.h — what the ranks of a team agree on while it is used: verdicts on what has
- * been measured in the run, in force from a call that all of them know.
+/* algorithms/epoch.h — a team's agreement while it is used: verdicts on measurements of the run, in
+ * force on all ranks from the same call on.
  *
- * Every so many calls a team's epoch turns. The leaders then begin to exchange what their nodes
- * have measured, by a collective that does not block, and the verdict holds for all ranks from the
- * next turn on. So no call waits for it, unless a rank is a whole epoch ahead of the slowest
- * leader. A node alone has nothing to exchange, but its verdicts are one epoch late, too, since its
- * ranks turn at different times.
+ * A team's epoch turns every cs_epoch_limits.calls calls. At a turn the leaders begin to exchange
+ * the measurements of their nodes by a non-blocking collective, and the verdict is in force on all
+ * ranks from the next turn on. So no call waits for a verdict unless its rank is an epoch ahead of
+ * the slowest leader. A team on one node exchanges nothing, but its verdicts are one epoch late,
+ * too, since its ranks turn at different times.
  *
- * There is one verdict so far: how late the last of the ranks is. One more is one more word in enum
- * cs_verdict, what it is made of in enum cs_exchanged, and what becomes of it in epoch.c. */
+ * There is one verdict, the lateness of ranks: a word in the node's head (shm/node_memory.h:
+ * verdicts) that epoch.c makes of enum cs_exchanged and classifies as enum cs_balance. */
 #ifndef CS_ALGORITHMS_EPOCH_H
 #define CS_ALGORITHMS_EPOCH_H
 
@@ -18,20 +18,21 @@
 
 struct cs_team;
 
-/* What goes between nodes: of each the largest of all nodes'. */
+/* Values exchanged between nodes: of each the maximum over nodes. */
 enum cs_exchanged {
-	CS_EXCHANGED_LATE,        /* ns that ranks wait for the last of their node, in the mean */
-	CS_EXCHANGED_WAITED,      /* ns that ranks of the node have waited in a call, in the mean */
-	CS_EXCHANGED_WAITED_LESS, /* the same's complement: of the node that has waited least */
+	CS_EXCHANGED_LATE,        /* ns, means: the lesser of apart_ns (shm/lateness.h) and
+				   * waited */
+	CS_EXCHANGED_WAITED,      /* ns that a rank of the node has waited in a call, in the mean */
+	CS_EXCHANGED_WAITED_LESS, /* complement of it: of the node that has waited least */
 	CS_EXCHANGED_SHARED,      /* 1: more ranks than cores they may use */
 	CS_EXCHANGED
 };
 
 struct cs_epoch_limits {
 	uint64_t calls;                  /* of an epoch: a multiple of CS_SAMPLE, 128 or more */
-	uint64_t moderate_ns, strong_ns; /* lateness from which on imbalance is that; where ranks of
-					  * a node share cores, a rank is late by its time slice,
-					  * and what is not strong is balanced */
+	uint64_t moderate_ns, strong_ns; /* lateness from which on imbalance is moderate or strong;
+					  * if ranks of a node share cores, a rank is late by its
+					  * time slice, and moderate counts as balanced */
 };
 
 struct cs_epoch {
@@ -41,23 +42,24 @@ struct cs_epoch {
 	enum cs_balance imbalance; /* in force */
 	void (*told)(void *user, enum cs_balance imbalance);
 	void *user;
-	/* Of leaders: what the node's samples since the last turn tell, and what is exchanged. */
+	/* Leaders: samples of the node since the last turn, and the exchanged values. */
 	uint64_t samples, apart_ns, waited_ns, waited_before;
 	uint64_t exchanged[CS_EXCHANGED];
-	uint64_t published; /* turns whose verdicts are there */
+	uint64_t published; /* turns whose verdicts are published */
 	struct cs_request request;
 };
 
-/* Begins to measure, before the team's first call; all ranks have the same limits. told(user,
- * class) is called on each rank where another class is in force for the calls behind the one that
- * has just begun. The team's node is a new one, or a former team's between two calls. */
+/* Start to measure, before the team's first call; all ranks have the same limits. told(user, class)
+ * is called on each rank when another class comes into force, for the calls after the one that has
+ * just begun. The team's node is a new one, or a former team's between two calls. */
 void cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
 		    void (*told)(void *user, enum cs_balance imbalance), void *user);
 
-/* Measures nothing. */
+/* Do not measure. */
 void cs_epoch_none(struct cs_team *team);
 
-/* Waits for the exchange that is under way, if any: before the team's communicators are freed. */
+/* Wait for the exchange under way, if any, and stop measuring, before the team's communicators are
+ * freed. */
 void cs_epoch_end(struct cs_team *team);
 
 #endif

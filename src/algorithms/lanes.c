@@ -1,9 +1,10 @@
-/* algorithms/lanes.c — decides which ranks of a node are lanes, and which lane carries what. */
+/* algorithms/lanes.c — the ranks of a node that are lanes, and the messages that each lane
+ * carries. */
 #include "algorithms/lanes.h"
 
 #include "algorithms/slice.h"
 
-/* Ranks of the same domain before this one. */
+/* Number of ranks of the same domain before this one. */
 static int
 turn_of(const int *domain_of, int local)
 {

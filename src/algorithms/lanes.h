@@ -1,5 +1,5 @@
-/* algorithms/lanes.h — which ranks of a node drive the wire, and which of its messages. Arithmetic
- * only; who is where is comm/teams/make_team.c's business.
+/* algorithms/lanes.h — lanes: the ranks of a node that drive the wire, and the messages of each.
+ * Arithmetic only; comm/teams/make_team.c makes the lanes.
  *
  *   local rank     0 1 2 3 4 5 6 7       lane       0 1 2 3
  *   NUMA domain    A A A A B B B B       local rank 0 4 1 5
@@ -13,19 +13,18 @@
 #define CS_LANES 64 /* most lanes of a team */
 #define CS_LANES_ZERO "0: one per NUMA domain" /* of the parameter `lanes` */
 
-/* Different domains of a node's ranks, given by local rank; 0 if one of them is not known
- * (negative). */
+/* Number of different NUMA domains in domain_of, by local rank; 0 if one is unknown (negative). */
 int cs_lanes_domains(const int *domain_of, int locals);
 
-/* The local ranks of the first `lanes` lanes, `lanes` <= `locals`: first the first rank of each
+/* Fill in the local ranks of the first `lanes` lanes, `lanes` <= `locals`: the first rank of each
  * domain, in the order in which domains appear, then the second of each that has two, and so on.
- * The first lane is always local rank 0. */
+ * Lane 0 is always local rank 0. */
 void cs_lanes_order(const int *domain_of, int locals, int lanes, int *local_of);
 
-/* Where domains are not known, or there is one, all of a node's ranks are as near to its card, and
- * node n's lanes begin with local rank n mod `lanes`: nodes that share the cores of a machine
- * (containers, virtual machines) and bind their ranks alike would else have all their leaders on
- * the same core. */
+/* Local rank of a lane if domains are unknown or there is one, so that all ranks of a node are as
+ * near to its card. Node n's lanes begin with local rank n mod `lanes`: nodes that share the cores
+ * of a machine (containers, virtual machines) and bind their ranks alike would else have all their
+ * leaders on the same core. */
 static inline int
 cs_lanes_local(int lane, int node, int lanes)
 {
@@ -39,29 +38,29 @@ cs_lanes_lane(int local, int node, int lanes)
 	return (local + lanes - node % lanes) % lanes;
 }
 
-/* Messages from each node to each other one, dealt to lanes: the node d further on is lane d - 1's,
- * in turn, for those that send and those that hear. Where there are more lanes than other nodes,
- * messages may be cut, for several lanes each:
+/* Messages from each node to each other one, dealt to lanes: the message to the node d further on
+ * is lane d - 1's, in turn, at its sender and its receiver. If there are more lanes than other
+ * nodes, messages may be cut, for several lanes each:
  *
  *   lane                      0     1     2     3
  *   4 lanes, 6 nodes, d =     1 5   2     3     4
  *            3 nodes          1a    1b    2a    2b      (cut)
  *
- * All of it follows from numbers that are equal on all ranks, not from sizes. */
+ * The map follows from numbers that are equal on all ranks, not from sizes. */
 struct cs_lane_map {
 	int nodes; /* two or more */
-	int lanes; /* those that carry something, the first ones */
+	int lanes; /* the first ones, which carry something */
 	int parts; /* of a message */
 };
 
 struct cs_lane_map cs_lanes_map(int nodes, int lanes, bool may_cut);
 
-/* What the lane carries of the message of `bytes` from one node to another: [*first, *first +
- * returned). Lane 0 carries what a node has for itself. */
+/* The lane's part of the message of `bytes` from one node to another: [*first, *first + returned).
+ * Lane 0 carries the message from a node to itself. */
 size_t cs_lanes_share(const struct cs_lane_map *map, int lane, int from, int to, size_t bytes,
 		      size_t *first);
 
-/* The most that any lane carries of any message to another node, if none is longer than `bytes`. */
+/* Most bytes that a lane carries of a message to another node, if none is longer than `bytes`. */
 size_t cs_lanes_most(const struct cs_lane_map *map, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* algorithms/op.c steps operations, and gives them memory, which the team keeps from one to the
+/* algorithms/op.c — steps of operations, and their memory, which the team keeps from one to the
  * next. */
 #include "algorithms/op.h"
 
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 /* Bytes above which a buffer is freed when its operation ends. Packed data comes in rows of calls
- * of one size, and malloc, too, gets what is larger from the kernel each time; but a buffer that
- * has become large is not kept for small ones. */
+ * of one size, and malloc, too, gets larger blocks from the kernel each time; but a large buffer is
+ * not kept for small packed data. */
 #define KEEP ((size_t)4 << 20)
 #define KEEP_PACKED ((size_t)32 << 20)
 #define PAGE ((size_t)4096)
-#define NAP_NS 1000000 /* for messages that have not come */
+#define NAP_NS 1000000 /* while a message has not come */
 
 void
 cs_op_finish(struct cs_op *op)
@@ -40,12 +40,12 @@ cs_op_step_then(struct cs_op *op)
 }
 
 struct cs_op_memory {
-	struct cs_op_memory *next; /* of those that are idle */
+	struct cs_op_memory *next; /* idle one */
 	struct cs_op_buffer {
 		char *base;
 		size_t bytes;
 	} buffers[CS_OP_USES];
-	bool is_heavy; /* one of them is too large to keep */
+	bool is_heavy; /* a buffer is too large to keep */
 };
 
 static bool

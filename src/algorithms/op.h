@@ -1,8 +1,7 @@
-/* algorithms/op.h — one collective call of this rank as an object, from its start to its end: what,
- * by what, and what it holds.
+/* algorithms/op.h — one collective call of this rank as an object, from its start to its end.
  *
- * What belongs to the call being made is here and nowhere else, so that several may be under way on
- * one team. A blocking call has its operation on the stack. */
+ * All state of a call is here, so that several may be under way on one team. A blocking call has
+ * its operation on the stack. */
 #ifndef CS_ALGORITHMS_OP_H
 #define CS_ALGORITHMS_OP_H
 
@@ -18,17 +17,16 @@
 
 struct cs_op;
 struct cs_report_row;
-/* A phase of an operation does what can be done now. CS_OK: it is over, and the script goes on;
- * CS_AGAIN: something has to come first, which op->node.awaited says. It never waits, so that an
- * operation can be left at any of its phases, and taken up by whoever has time. */
+/* A phase of an operation, which does what can be done now. CS_OK: it is over, and the script goes
+ * on; CS_AGAIN: op->node.awaited has to come first. A phase never waits, so that an operation can
+ * be left at any of its phases and continued later. */
 typedef enum cs_status cs_phase(struct cs_op *op);
 
 struct cs_op {
 	struct cs_team *team;
 	struct cs_call call;
 	struct cs_node_op node; /* its part in the node's memory */
-	/* What serves between the nodes: an algorithm and its parameters, or NULL for the host's
-	 * collectives. */
+	/* The algorithm between nodes and its parameters; NULL: the host's collectives. */
 	const struct cs_algorithm *between;
 	const size_t *between_params;
 	struct cs_op_memory *memory; /* with CS_OP_MEMORY in node.extras */
@@ -36,24 +34,24 @@ struct cs_op {
 	/* With CS_OP_GOES_ON in node.extras: the phase at hand, of a script that ends with NULL. */
 	cs_phase *const *phase;
 	cs_phase *const *then; /* with CS_OP_THEN: the script that follows */
-	/* What its phases have begun between ranks or between nodes, where it may not wait
-	 * (CS_OP_NONBLOCKING). */
+	/* Begun by its phases between ranks or nodes, if it may not wait (CS_OP_NONBLOCKING). */
 	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN,
 	       CS_UNDER_WAY_LATER } under_way;
 	struct cs_request request; /* of the host's collective */
-	struct cs_run run;         /* of the plan, which `plan` keeps, of these: */
+	struct cs_run run;         /* of `plan`, a copy of one of `plans` */
 	struct cs_plan plan;
 	uint64_t plan_number;
 	struct cs_plans *plans;
-	/* With CS_OP_TIMED in node.extras: by cs_clock_ns, and where it was counted, or NULL. */
+	/* With CS_OP_TIMED in node.extras: times by cs_clock_ns, and the row of the report that
+	 * counts it, or NULL. */
 	uint64_t arrived_ns, left_ns;
 	struct cs_report_row *row;
-	/* What its phases keep from one to the next: CS_OP_STATE. */
+	/* The state of its phases: CS_OP_STATE. */
 	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];
 };
 
-/* The state of an operation's phases, which all take it for the same type; what starts the script
- * fills it in. */
+/* The state of an operation's phases, of one type for all of them; filled in at the script's
+ * start. */
 #define CS_OP_STATE(type, op) \
 	(__extension__({ \
 		_Static_assert(sizeof(type) <= CS_OP_STATE_BYTES, \
@@ -61,8 +59,8 @@ struct cs_op {
 		(type *)(void *)(op)->state; \
 	}))
 
-/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; it
- * is timed; another script follows. */
+/* Bits of node.extras: a script goes on; none of its phases may wait; it has memory; it is timed;
+ * another script follows. */
 enum {
 	CS_OP_GOES_ON = 2 * CS_NODE_WATCHED,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
@@ -76,7 +74,7 @@ cs_op_note(struct cs_op *op, unsigned told)
 	op->node.outcome.bits |= told;
 }
 
-/* It has arrived, if it had not before. */
+/* Note the arrival, if it was not noted before. */
 static inline void
 cs_op_arrive(struct cs_op *op, uint64_t now_ns)
 {
@@ -92,8 +90,8 @@ cs_op_refuse(struct cs_op *op, const char *why)
 	op->node.outcome.bits |= CS_OUTCOME_REFUSED;
 }
 
-/* Is no other operation under way on the rank's node? Only then may `fast` of an algorithm run: its
- * done word says that all earlier operations of the rank are over. Before the operation begins. */
+/* Is no other operation of the rank under way on its node? Only then may an algorithm's `fast` run:
+ * its done word says that all earlier operations are over. Called before the operation begins. */
 static inline bool
 cs_op_is_alone(const struct cs_op *op)
 {
@@ -120,15 +118,15 @@ cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t signature)
 	cs_op_join(op, team, signature);
 }
 
-/* The operation's part in the node's memory, for a small call's instructions. */
+/* The operation on its node, for the cs_at_ functions of small calls. */
 static inline struct cs_node_at
 cs_op_at(struct cs_op *op)
 {
 	return (struct cs_node_at){ &op->node, &op->team->node };
 }
 
-/* Goes on with a script, from its first phase, when the call has begun on the node and nothing has
- * been said in it. */
+/* Continue with a script, from its first phase, after the call has begun on the node and before
+ * anything is published in it. */
 static inline void
 cs_op_go_on(struct cs_op *op, cs_phase *const *script)
 {
@@ -137,7 +135,7 @@ cs_op_go_on(struct cs_op *op, cs_phase *const *script)
 	cs_node_go_on(&op->node);
 }
 
-/* Begins the call on the node, and goes on with a script. */
+/* Begin the call on the node, and continue with a script. */
 static inline void
 cs_op_start(struct cs_op *op, cs_phase *const *script)
 {
@@ -145,11 +143,11 @@ cs_op_start(struct cs_op *op, cs_phase *const *script)
 	cs_op_go_on(op, script);
 }
 
-/* Goes on with the script that follows. */
+/* Continue with the script that follows. */
 enum cs_status cs_op_step_then(struct cs_op *op);
 
-/* Does what can be done now. CS_OK: the operation is over; CS_AGAIN: see cs_phase. A phase that
- * does not go on with the one behind it sets op->phase. */
+/* Do what can be done now. CS_OK: the operation is over; CS_AGAIN: see cs_phase. A phase that is
+ * not followed by the next one sets op->phase. */
 static inline enum cs_status
 cs_op_step(struct cs_op *op)
 {
@@ -167,8 +165,8 @@ cs_op_step(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Waits until a phase is over that waits for the node's memory alone: what a small blocking call
- * (fast) has in common with a script. */
+/* Wait until a phase is over that waits for the node's memory alone: for a small blocking call
+ * (fast) with phases of a script. */
 static inline void
 cs_op_wait_in(struct cs_op *op, cs_phase *phase)
 {
@@ -176,30 +174,30 @@ cs_op_wait_in(struct cs_op *op, cs_phase *phase)
 		cs_node_wait_awaited(&op->node);
 }
 
-/* Steps it until it is over: a blocking call. */
+/* Step the operation until it is over: a blocking call. */
 void cs_op_finish(struct cs_op *op);
 
-/* What an operation's memory is for. */
+/* Uses of an operation's memory. */
 enum cs_op_use {
-	CS_OP_SCRATCH, /* node/rank_order */
+	CS_OP_SCRATCH, /* node/rank_order; a script's state */
 	CS_OP_COPY,    /* an algorithm's copy of its input, sizes of others */
-	CS_OP_REMOTE,  /* what is read in other ranks' memory */
-	CS_OP_PART,    /* what leaders get out of a buffer that they still read */
+	CS_OP_REMOTE,  /* data out of other ranks' memory */
+	CS_OP_PART,    /* of leaders: results beside a buffer that they still read */
 	CS_OP_PLAN,    /* CS_TMP of a plan */
 	CS_OP_NODES,   /* cs_op_nodes */
 	CS_OP_REQUESTS, /* of messages between nodes */
-	CS_OP_PENDING, /* local ranks of which something has to come */
+	CS_OP_PENDING, /* local ranks from which something has to come */
 	CS_OP_INPUT, CS_OP_OUTPUT, /* packed data (comm/) */
 	CS_OP_USES
 };
 
-/* Gives at least `bytes` of memory, on lines of its own, which is the operation's until it asks
- * again for the same use, or ends. `idle` has what operations that are over have left; the first
- * use decides whose. NULL if memory is out. */
+/* Return at least `bytes` of memory, on lines of its own, which is the operation's until it asks
+ * again for the same use, or ends. `idle`: memory that operations left when they ended; that of the
+ * first use counts. NULL if memory is out. */
 void *cs_op_memory_of(struct cs_op *op, struct cs_op_memory **idle, enum cs_op_use use,
 		      size_t bytes);
 _Noreturn void cs_op_no_memory(const struct cs_op *op, size_t bytes);
-/* The same of a team's; ends the job if memory is out (in mid-call there is no way back). */
+/* The same with the team's idle memory; ends the job if memory is out (a call cannot be undone). */
 static inline void *
 cs_op_memory(struct cs_op *op, enum cs_op_use use, size_t bytes)
 {
@@ -209,14 +207,14 @@ cs_op_memory(struct cs_op *op, enum cs_op_use use, size_t bytes)
 	return memory;
 }
 
-/* Four arrays of one size for each node, for the leaders' v-calls. */
+/* Four arrays of one size_t for each node, for the leaders' v-collectives. */
 static inline size_t *
 cs_op_nodes(struct cs_op *op)
 {
 	return cs_op_memory(op, CS_OP_NODES, 4 * (size_t)op->team->shape.nodes * sizeof(size_t));
 }
 
-/* Ends it: leaves its memory behind, but for large buffers, which are freed. */
+/* End its memory: leave it in `idle`, but for large buffers, which are freed. */
 void cs_op_give_back(struct cs_op *op, struct cs_op_memory **idle);
 static inline void
 cs_op_fini(struct cs_op *op)
@@ -225,7 +223,7 @@ cs_op_fini(struct cs_op *op)
 		cs_op_give_back(op, op->team->idle);
 }
 
-/* Frees what operations have left behind; none is under way. */
+/* Free the memory that operations have left; none may be under way. */
 void cs_op_memory_free(struct cs_op_memory **idle);
 
 #endif

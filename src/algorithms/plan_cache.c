@@ -1,4 +1,4 @@
-/* algorithms/plan_cache.c — keeps the plans that a team used last, and runs them. */
+/* algorithms/plan_cache.c — the plans that a team used last, and their runs. */
 #include "algorithms/plan_cache.h"
 
 #include "algorithms/op.h"
@@ -28,7 +28,7 @@ mix_array(uint64_t words[2], const size_t *values, int count)
 		mix(words, values[i]);
 }
 
-/* Two words of 64 bits: another problem with the same ones will not be met. */
+/* Key of two words of 64 bits: two problems with the same key are not expected. */
 static struct cs_plan_key
 key_of(const struct cs_algorithm *algorithm, const struct cs_problem *problem)
 {
@@ -71,7 +71,7 @@ drop(struct cs_plans *plans, int i)
 	plans->cached[i] = plans->cached[--plans->count];
 }
 
-/* The plan that was used longest ago, and is not in use; -1: there is none. */
+/* Index of the idle plan that was used longest ago; -1: none. */
 static int
 oldest(const struct cs_plans *plans)
 {
@@ -105,7 +105,8 @@ write_plan(struct cs_cached_plan *cached, const struct cs_plan_key *key,
 	return status;
 }
 
-/* Room for one more than are kept while its call runs, and those of operations under way. */
+/* Make room for one plan more than are kept, while its call runs, and those of operations under
+ * way. */
 static void
 make_room(struct cs_team *team, struct cs_plans *plans)
 {
@@ -120,14 +121,14 @@ make_room(struct cs_team *team, struct cs_plans *plans)
 	plans->room = room;
 }
 
-/* NULL: there is no memory for it. */
+/* Build a plan and keep it; NULL: no memory. */
 static struct cs_cached_plan *
 build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key,
       const struct cs_problem *problem)
 {
 	if (plans->count + 1 > plans->room)
 		make_room(team, plans);
-	/* Where memory is out, that of plans that nobody is running comes first. */
+	/* If memory is out, idle plans are dropped. */
 	struct cs_cached_plan made;
 	while (write_plan(&made, key, problem, NULL) == CS_NO_MEMORY) {
 		int idle = oldest(plans);
@@ -141,8 +142,8 @@ build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *ke
 	return &plans->cached[plans->count++];
 }
 
-/* What was used last stays, unless it is too large by itself; then the others do. What is in use
- * stays in any case. */
+/* Drop plans over the limits. The last one stays, unless it is too large by itself; then the others
+ * stay. Plans in use stay in any case. */
 static void
 trim(struct cs_plans *plans, struct cs_cached_plan *last)
 {
@@ -153,7 +154,7 @@ trim(struct cs_plans *plans, struct cs_cached_plan *last)
 		drop(plans, i);
 }
 
-/* NULL: it is not there, and there is no memory for it. */
+/* Find the plan or build it; NULL: no memory. */
 static struct cs_cached_plan *
 find(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key,
      const struct cs_problem *problem)
@@ -212,8 +213,7 @@ begin(struct cs_op *op, struct cs_plans *plans, struct cs_cached_plan *cached,
 	op->under_way = CS_UNDER_WAY_PLAN;
 }
 
-/* Nothing of it is kept but a part: build() writes the plan once for each of them. False: it
- * refuses. */
+/* Run a plan in parts, none kept: build() writes the plan once for each. False: it refuses. */
 static bool
 run_in_parts(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_plan_key *key,
 	     const struct cs_problem *problem, const void *in, void *out,

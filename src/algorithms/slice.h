@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Slice `part` of `parts` of count elements: [*first, *first + returned). Slices begin with a cache
- * line where there are enough elements. */
+/* Slice `part` of `parts` of `count` elements of `unit` bytes: [*first, *first + returned). Slices
+ * begin with a cache line if elements fill one. */
 static inline size_t
 cs_slice(size_t count, size_t unit, int parts, int part, size_t *first)
 {

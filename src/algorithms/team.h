@@ -1,4 +1,4 @@
-/* algorithms/team.h — what an algorithm sees of a team: who is where, the node's memory, the way
+/* algorithms/team.h — a team as algorithms see it: places of ranks, the node's memory, the way
  * between nodes.
  *
  * A team belongs to one communicator. Ranks are ranks of that communicator. Nodes are numbered by
@@ -42,11 +42,11 @@ struct cs_team {
 	struct cs_shape shape;
 	struct cs_node node;
 	const struct cs_host *host;
-	/* Lane i is a host communicator of one rank of each node, in node order; lane 0 is the
-	 * leaders'. This rank's, or NULL if it is in none, or with one node. Several lanes let
-	 * several ranks of a node drive the wire: of each of its NUMA domains the first, then of
-	 * each the second, or by local rank, from another one on each node, where domains are not
-	 * known (algorithms/lanes.h). With one node the leader is local rank 0. */
+	/* This rank's lane, or NULL if it is in none, or with one node. Lane i is a host
+	 * communicator of one rank of each node, in node order; lane 0 is the leaders'. Several
+	 * lanes let several ranks of a node drive the wire: the first of each NUMA domain, then the
+	 * second of each, or by local rank if domains are unknown (algorithms/lanes.h). With one
+	 * node the leader is local rank 0. */
 	void *leaders;
 	int lanes;
 	int lane;                 /* this rank's; CS_LANES: in none */
@@ -63,7 +63,7 @@ struct cs_team {
 	struct cs_epoch epoch;
 	struct cs_posted_receives
 		*posted_receives;   /* algorithms/late/posted_receives.h; NULL: none so far */
-	struct cs_op_memory **idle; /* what operations that are over have left for the next
+	struct cs_op_memory **idle; /* memory that operations have left for the next
 				     * (algorithms/op.h) */
 };
 
@@ -78,7 +78,7 @@ cs_team_local_rank(const struct cs_team *team, int local)
 {
 	return team->shape.order[team->shape.first[team->shape.node] + local];
 }
-/* The local rank that speaks for the own node. */
+/* Local rank of the own node's leader, which is in lane 0. */
 static inline int
 cs_team_leader(const struct cs_team *team)
 {
@@ -89,7 +89,7 @@ cs_team_is_leader(const struct cs_team *team)
 {
 	return team->shape.local == cs_team_leader(team);
 }
-/* Lanes for a call of which a parameter asks for so many, 0: one for each NUMA domain. */
+/* Number of lanes for a call with parameter `lanes`; 0: one for each NUMA domain. */
 static inline int
 cs_team_lanes(const struct cs_team *team, size_t wanted)
 {

@@ -1,5 +1,5 @@
-/* Allgather, Bruck (seed 000, 5.3.2; seed 002, 2.3.2): in each round a rank sends all that it has k
- * ranks' runs down.
+/* Allgather, Bruck (seed 000, 5.3.2; seed 002, 2.3.2): in each round a rank sends all its blocks to
+ * k ranks below it.
  *
  *   p = 6, k = 1, rank 1: 1 . . . . . | 1 2 . . . . | 1 2 3 4 . . | 1 2 3 4 5 0 | OUT: 0 1 2 3 4 5
  *   from                                2             3             5             rotated

@@ -4,8 +4,9 @@
  *   p = 4, rank 0:   0 -> 1, 3 -> 0  |  0 -> 2, 2 -> 0  |  0 -> 3, 1 -> 0
  *   its blocks:      0 . . 3         |  0 . 2 3         |  0 1 2 3
  *
- * All receives are started before the first send. Sends too, or `window` of them at a time, so that
- * a switch is not flooded: the next starts when the one `window` before it has ended.
+ * All receives are started before the first send. Sends start at once, too, or `window` of them at
+ * a time, so that a switch is not flooded: the next starts when the one `window` before it has
+ * ended.
  *
  * Cost: 1 round (nothing sent was received before); a rank sends its own block p - 1 times and
  * receives all others. For few ranks: the start-ups overlap, where the ring pays the latency p - 1

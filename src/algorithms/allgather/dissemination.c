@@ -1,12 +1,12 @@
-/* Allgather, dissemination (seed 000, 5.3.2): in round i a rank sends all that it has to the rank
- * 2^i up.
+/* Allgather, dissemination (seed 000, 5.3.2): in round i a rank sends all its blocks to the rank
+ * 2^i above it.
  *
  *   p = 6, rank 1's OUT:   . 1 . . . .  |  0 1 . . . .  |  0 1 . . 4 5  |  0 1 2 3 4 5
  *   from                               0               5               3
  *
  * Blocks go right to their places in OUT, so nothing is rotated at the end (Bruck); a run that
- * wraps round the end of the ranks (4 5 and 0 1 from rank 1 to rank 5) is two messages. Where OUT
- * has holes each is packed.
+ * wraps round the end of the ranks (4 5 and 0 1 from rank 1 to rank 5) is two messages. If OUT has
+ * holes each message is packed.
  *
  * Cost: ceil(log2 p) rounds; each rank receives each block once. For blocks for which a copy costs
  * more than a second message. */

@@ -7,9 +7,8 @@
  *   rank 2     . . 2 .  . . 2 3  . . 2 3      0 1 2 3  0 1 2 3
  *   rank 3     . . . 3  . . . 3  . . . 3      . . . 3  0 1 2 3
  *
- * Cost: ceil(log2 p) rounds and as many as the largest rank number has ones; rank 0 sends
- * everything ceil(log2 p) times. For few bytes where no better algorithm is at hand; the one that
- * others are compared with. */
+ * Cost: 2 floor(log2 p) rounds; rank 0 sends everything ceil(log2 p) times. For few bytes where no
+ * better algorithm is at hand; the one that others are compared with. */
 #include "algorithms/algorithm.h"
 #include "algorithms/plans/packed_blocks.h"
 #include "algorithms/plans/pieces.h"
@@ -31,7 +30,8 @@ parent_mask(int p, int rank)
 	return mask;
 }
 
-/* `together`: all blocks, one after another. A child's blocks come right into it. */
+/* Gather to rank 0. `together`: all blocks, one after another, into which children's blocks
+ * come. */
 static void
 gather(struct cs_builder *builder, struct cs_place together, int top)
 {

@@ -9,14 +9,15 @@
  *   from node                   1 and 2               3 and 6
  *
  * Ranks of a node first send their blocks to each other. With n nodes' blocks on each rank, rank j
- * of a node sends them all to the node (j + 1) n below, to the rank j there, and has what comes to
- * it from the node (j + 1) n above; it shares that with the others of its node. All have (k + 1) n
- * nodes' blocks then; in the last round only as many as are missing come. The paper's senders work
- * in one buffer in the node's memory; here each rank has its own, and sharing is messages within
- * the node. Blocks are in it node by node from the own node on, and are copied to OUT at the end.
+ * of a node sends them all to the node (j + 1) n below, to the rank j there, receives those of the
+ * node (j + 1) n above, and shares them with the others of its node. All have (k + 1) n nodes'
+ * blocks then; in the last round only as many as are missing come. The paper's senders work in one
+ * buffer in the node's memory; here each rank has its own, and sharing is messages within the node.
+ * Blocks are in it node by node from the own node on, and are copied to OUT at the end.
  *
- * k is that of the smallest node's ranks, or as told; where it is more than a node's ranks, those
- * take turns. Where nothing is known of nodes each rank is one, and k = 1: this is Bruck.
+ * k is the number of the smallest node's ranks, or the parameter; if it is more than a node's
+ * ranks, these take turns. Without node_of each rank is a node, and k = 1 by default: this is
+ * Bruck.
  *
  * Cost: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each
  * block once. For small and middle blocks where one sender does not fill the node's link. */
@@ -78,7 +79,7 @@ drop(struct layout *layout)
 	cs_node_ranks_fini(&layout->nodes);
 }
 
-/* Bytes of all blocks of so many nodes from this one on, modulo nodes. */
+/* Bytes of all blocks of `count` nodes from `first` on, modulo nodes. */
 static size_t
 bytes_of(const struct layout *layout, int first, int count)
 {
@@ -98,11 +99,11 @@ carrier(const struct layout *layout, int node, int port)
 /* --- one port in one round -------------------------------------------------------------------- */
 
 struct hop {
-	int distance, blocks; /* how far up the node is from which so many nodes' blocks come */
+	int distance, blocks; /* up to the node from which `blocks` nodes' blocks come */
 	int port;
 };
 
-/* Sets `hop` to the next port of the round in which all have the blocks of n nodes; at first
+/* Set `hop` to the next port of the round in which all have the blocks of n nodes; at first
  * hop->port is -1. */
 static bool
 next(const struct layout *layout, int n, struct hop *hop)
@@ -177,7 +178,7 @@ start_sends(struct state *state, int n)
 	}
 }
 
-/* What came to this rank, to the others of its node. */
+/* Send received blocks to the others of the node. */
 static void
 share(struct state *state, int n, const int *requests)
 {
@@ -199,7 +200,7 @@ share(struct state *state, int n, const int *requests)
 	}
 }
 
-/* Blocks to their places, those of ranks that follow one another together. */
+/* Copy blocks to their places, those of consecutive ranks together. */
 static void
 copy_out(struct state *state)
 {

@@ -45,8 +45,8 @@ taken(struct circle circle, int rank, int round)
 	return (rank / 2 + ((rank + round) % 2 ? half - away : away)) % half;
 }
 
-/* Does `rank` get a message in this round? The one who is played has no partner in itself, and not
- * the same pair twice. */
+/* Does `rank` get a message in this round? The played rank gets none from its player, and not the
+ * same pair twice. */
 static bool
 is_served(struct circle circle, int rank, int round)
 {
@@ -56,7 +56,7 @@ is_served(struct circle circle, int rank, int round)
 	return !(is_played && round == circle.last);
 }
 
-/* What `rank` gets in the round. */
+/* Lay out the blocks that `rank` gets in the round. */
 static void
 lay(struct cs_builder *builder, struct circle circle, struct cs_packed_blocks *packed, int rank,
     int round)
@@ -66,7 +66,7 @@ lay(struct cs_builder *builder, struct circle circle, struct cs_packed_blocks *p
 		      round && 2 * pair + 1 < p ? 2 : 1);
 }
 
-/* One round for `rank`, this one or the one that it plays. */
+/* Start one round for `rank`, this one or the one that it plays. */
 static void
 start(struct cs_builder *builder, struct circle circle, int rank, int round,
       struct cs_packed_blocks *give, struct cs_packed_blocks *take)

@@ -1,5 +1,5 @@
-/* Allgather, recursive doubling (seed 000, 5.3.2): in round i ranks 2^i apart exchange all that
- * they have.
+/* Allgather, recursive doubling (seed 000, 5.3.2): in round i ranks 2^i apart exchange all their
+ * blocks.
  *
  *   p = 8, rank 0:   0 . . . . . . .  |  0 1 . . . . . .  |  0 1 2 3 . . . .  |  0 1 2 3 4 5 6 7
  *
@@ -9,8 +9,7 @@
  *
  *   p = 5:   1 -> 0  |  01 <-> 2, 3 <-> 4  |  012 <-> 34 (0 with 3, 2 with 4)  |  0 -> 1: 0, 2 3 4
  *
- * What a rank has is always a run of ranks' blocks without a wrap: no copies but where OUT has
- * holes.
+ * A rank's blocks are always a run of ranks' without a wrap: no copies unless OUT has holes.
  *
  * Cost: log2 p rounds, floor(log2 p) + 2 with a rest; each block received once, but an even rank of
  * the rest sends everything once more. For small blocks on a power of two. */
@@ -32,8 +31,8 @@ halve(int p)
 	return (struct halves){ q, p - q };
 }
 
-/* Member `index` of the doubling is this rank, and the blocks of all members before it are those of
- * lower ranks. */
+/* Rank of member `index` of the doubling; the blocks of all members before it are those of lower
+ * ranks. */
 static int
 member(struct halves halves, int index)
 {
@@ -67,7 +66,7 @@ swap_all(struct cs_builder *builder, struct halves halves, int index)
 	}
 }
 
-/* All blocks but that of `odd`, between it and the rank below, in two messages. */
+/* Send all blocks but that of `odd` to it from the rank below, in two messages. */
 static void
 hand_back(struct cs_builder *builder, int odd)
 {

@@ -45,8 +45,6 @@ build(struct cs_builder *builder)
 	}
 }
 
-/* A rank sends its own block both ways and passes on all but the last that it gets from each
- * side. */
 const struct cs_algorithm cs_algorithm_allgather_two_way_ring = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "two-way-ring",

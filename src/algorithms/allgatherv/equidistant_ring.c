@@ -7,11 +7,11 @@
  * empty ones are shared out: rank number j of the n with data is at place floor(j p / n), the
  * others fill up the rest, both by number. Computed alike on all ranks from the sizes.
  *
- * Where each rank with data has more segments than there are empty ranks before it, n - 1 + ceil(z
- * / (p - z)) rounds of one message in and one out, n segments and z of p blocks empty: some rank
- * comes after so many empty ones. The paper has the floor, which is one round too few where p - z
- * does not divide z (p = 9, z = 4, n = 160: 160, not 159). With fewer segments it is a bound from
- * below. (tests/unit/test_sim.c)
+ * Rounds of one message in and one out, n segments and z of p blocks empty: n - 1 + ceil(z / (p -
+ * z)), if each rank with data has more segments than there are empty ranks before it: some rank
+ * comes after so many empty ones. The paper has the floor, one round too few if p - z does not
+ * divide z (p = 9, z = 4, n = 160: 160, not 159). With fewer segments it is a bound from below.
+ * (tests/unit/test_sim.c)
  *
  * Cost: that of the pipelined ring. */
 #include "algorithms/plans/ring.h"

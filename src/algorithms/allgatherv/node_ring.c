@@ -6,7 +6,7 @@
  * Each node is entered by one link and left by one, so that in a round one message comes in and one
  * goes out, as many as in a ring of one rank on each node. On a node the ranks without data come
  * first: the last one sends its own at once, so that links between nodes are busy from the start.
- * Where nothing is known of nodes the order is that of the ranks.
+ * Without node_of the order is that of the ranks.
  *
  * Cost: that of the pipelined ring. */
 #include "algorithms/plans/node_ranks.h"
@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* Appends the node's ranks that have data, or have none; returns the ring's new length. */
+/* Append the node's ranks that have data, or have none; returns the ring's new length. */
 static int
 append(const struct cs_problem *problem, const struct cs_node_ranks *nodes, int node, bool has_data,
        int *order, int count)

@@ -7,8 +7,8 @@
  *   2 -> 3              a         b         c         d
  *   3 -> 0                        a         b         c         d
  *
- * Sending whole blocks these are 3 rounds of 4 segments each; here 6 of one. A rank never waits for
- * anything but the segment that it is to hand on.
+ * Sending whole blocks these are 3 rounds of 4 segments each; here 6 of one. A rank waits only for
+ * the segment that it passes on, and for its send `window` before.
  *
  * Cost: p - 1 messages in the longest chain, whatever the sizes; a rank sends and receives every
  * block but one. For large blocks of different sizes.

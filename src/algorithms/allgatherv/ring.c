@@ -4,11 +4,11 @@
  *   sizes 2 0 1, rank 0's blocks:   aa . .  |  aa . c
  *                 rank 0 sends aa to 1, which passes it to 2; 2 sends c to 0
  *
- * An empty block is no message, and nobody waits for it.
+ * An empty block is no message, and no rank waits for it.
  *
- * Cost: p - 1 rounds; a rank sends and receives every block but one. But for a round's time the
- * largest block counts: p - 1 times it, which can be p - 1 times the data. For blocks of about the
- * same size; else the pipelined ring. */
+ * Cost: p - 1 rounds; a rank sends and receives every block but one. A round takes the time of the
+ * largest block: all rounds up to that of p - 1 times the data. For blocks of about the same size;
+ * else the pipelined ring. */
 #include "algorithms/plans/ring.h"
 
 static void

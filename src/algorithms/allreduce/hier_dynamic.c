@@ -1,5 +1,5 @@
 /* Allreduce, hierarchical with dynamic leader selection (seed 002, 3.7.1): the last arriver of a
- * node leads; what it has made goes up a tree of nodes, and the result down again.
+ * node leads; its sum goes up a tree of nodes, and the result down again.
  *
  * Cost: all wait for the last rank; then ceil(log2 m) vectors to add on its node of m ranks, and
  * the messages of a k-nomial tree of nodes, twice. */

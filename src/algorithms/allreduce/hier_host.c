@@ -5,7 +5,7 @@
  *          the leader reduces, host allreduce between leaders, everybody copies out (several nodes)
  *   long   chunk by chunk: publish | reduce own slice | leaders' host allreduce | copy out
  *
- * One node whose ranks have cores of their own: what is published may be read where it is
+ * One node whose ranks have cores of their own: vectors may be read where they are
  * (shm/copy_choice.h). Sources are always reduced in rank order with the same bracketing: all ranks
  * get the same bits. */
 #include "algorithms/algorithm.h"

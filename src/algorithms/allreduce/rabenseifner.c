@@ -1,5 +1,5 @@
 /* Allreduce, Rabenseifner's (Thakur, Rabenseifner and Gropp, reference 12 of seed 002): partners
- * exchange halves of what they have, so that each rank ends with the sum of one piece; then the
+ * exchange halves of their vectors, so that each rank ends with the sum of one piece; then the
  * pieces go back the same way.
  *
  *   p = 4, pieces that a rank has the sums of, and of how many ranks:

@@ -1,6 +1,6 @@
 /* Allreduce, recursive doubling (the exchange of seed 000, 5.3.2, with sums instead of blocks;
- * Thakur, Rabenseifner and Gropp, reference 12 of seed 002): in each round partners exchange what
- * they have summed up and add the other's.
+ * Thakur, Rabenseifner and Gropp, reference 12 of seed 002): in each round partners exchange their
+ * sums and add the other's.
  *
  *   p = 4, ranks in each one's sum:   0  |  1  |  2  |  3     p = 6: 1 gives its to 0, 3 to 2
  *                                     01 | 01  |  23 |  23    first, and gets the result last
@@ -26,8 +26,8 @@ build(struct cs_builder *builder)
 	cs_butterfly_unfold(&fly);
 }
 
-/* A chain of all exchanges ends at the number with all bits turned. It has both of fold and unfold
- * if there is such a pair among the folded numbers, that is if more than half are. */
+/* A chain of all exchanges ends at the number with all bits turned. It has both fold and unfold if
+ * both numbers of such a pair are folded, that is if more than half are. */
 static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {

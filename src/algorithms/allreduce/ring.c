@@ -35,7 +35,8 @@ bytes_of(const struct ring *ring, int piece)
 	return cs_pieces_bytes(&ring->pieces, piece, 1);
 }
 
-/* What this rank gives in round 0 is its own; later what it added to last. */
+/* Sum up round the ring: this rank sends its own piece in round 0, later the one it added to
+ * last. */
 static void
 sum_up(const struct ring *ring)
 {

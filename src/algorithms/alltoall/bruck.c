@@ -17,7 +17,7 @@
  *
  * Blocks whose lower digits are all 0 are packed out of IN, and those whose higher digits are all 0
  * unpacked to OUT, so the rotations before and after cost no copy of their own. In place the blocks
- * are first copied to where they would be on their way. */
+ * are first copied to their places in CS_TMP. */
 #include "algorithms/plans/bruck.h"
 
 /* Parameters. */

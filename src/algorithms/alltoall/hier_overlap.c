@@ -1,5 +1,5 @@
-/* Alltoall between node memories: what goes from one node to another is one piece there, written
- * straight into the other's; ranks copy out what has come while the rest is on its way (seed 002's
+/* Alltoall between node memories: all blocks from one node to another are one piece, written
+ * straight into the other's memory; ranks copy pieces out while others are on their way (seed 002's
  * node-contiguous layout, by seed 004's scheme).
  *
  *   area of node 0   | to node 1: a->e a->f b->e b->f | to node 2 ...  a, b: ranks; e, f: node 1's
@@ -27,8 +27,8 @@ state_of(struct cs_op *op)
 	return CS_OP_STATE(struct state, op);
 }
 
-/* The areas of a round are for what goes out and for what comes in; step `arrived` of a distance is
- * that many behind `here`. */
+/* Lay out a round, with an area for sent and one for received parts; the step of a distance is as
+ * many after `here`. */
 static void
 lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
@@ -56,7 +56,7 @@ in_of(struct cs_op *op)
 	return cs_hier_now(&state_of(op)->hier)->area[1];
 }
 
-/* Where in an area the pieces to or from a node begin, and how many bytes they are. */
+/* Offset in an area of the pieces to or from a node, and their bytes. */
 static size_t
 part_at(struct cs_op *op, int node)
 {
@@ -89,7 +89,7 @@ copy_in(struct cs_op *op)
 	}
 }
 
-/* The pieces from a node's ranks, in the area `from` where they lie sender by sender. */
+/* Copy out the pieces from a node's ranks, which lie in `area` sender by sender. */
 static void
 copy_out(struct cs_op *op, int node, const char *area)
 {
@@ -156,7 +156,7 @@ meet(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What comes, the nearest node's first. */
+/* Copy out the parts that have come, the nearest node's first. */
 static enum cs_status
 take(struct cs_op *op)
 {

@@ -9,21 +9,20 @@
  *   exchange   0 -> 3: 0:2 0:3 1:2 1:3    2 -> 1: 2:0 2:1 3:0 3:1
  *   scatter    3 -> 2: 0:2 1:2            1 -> 0: 2:0 3:0
  *
- * The node d further on is sent to by the rank with place (d - 1) modulo `senders` of its node, and
- * heard by the one with that place from the end: with senders up to half a node no rank does both.
+ * The rank with place (d - 1) modulo `senders` sends to the node d further on, and the one with
+ * that place from the end receives from it: with senders up to half a node no rank does both.
  *
  * Cost: 1 round between nodes, one more if one node has several ranks, two more if two have (one
- * node: 1 in all). Where a rank sends for its node of n to W ranks and hears V, it sends and
- * receives p - 1 + (n - 1) (W + V) blocks. Refused where node_of is not known. For small and medium
- * blocks: nodes of n make n^2 messages into one. A sender copies n W blocks: few senders have long
- * plans.
+ * node: 1 in all). A rank that sends for its node of n to W ranks, and receives from V, sends and
+ * receives p - 1 + (n - 1) (W + V) blocks. Refused without node_of. For small and medium blocks:
+ * nodes of n make n^2 messages into one. A sender copies n W blocks: few senders have long plans.
  *
  * Not for alltoallv and alltoallw: the length of a message between two nodes is a sum over n^2
- * blocks, of which its sender and its hearer each know n, and so is the place of each block in it.
- * A plan is what a rank makes of what it knows, so the node's rows and columns would have to be
+ * blocks, of which its sender and its receiver each know n, and so is the place of each block in
+ * it. A rank builds a plan from its own sizes, so the node's rows and columns would have to be
  * exchanged before it (seed 002, 2.3.1: ExchangeCntData), and it would serve only calls in which
- * all of them are the same. There hier:* do what this does: they have those tables in the node's
- * memory, and deal the other nodes to `lanes` senders (hier/node_alltoall.c). */
+ * all of them are the same. For these, hier:* have the tables in the node's memory, and deal the
+ * other nodes to `lanes` senders (hier/node_alltoall.c). */
 #include "algorithms/plans/node_ranks.h"
 #include "algorithms/plans/pairs.h"
 
@@ -51,8 +50,8 @@ senders_of(const struct cs_node_ranks *nodes, int node, size_t senders)
 	return senders && senders < (size_t)size ? (int)senders : size;
 }
 
-/* The place in `node` of the rank that sends to the node `distance` further on; of the one that
- * hears it. */
+/* Place in `node` of the rank that sends to the node `distance` further on, and of the one that
+ * receives from it. */
 static int
 sender_place(const struct state *state, int node, int distance)
 {
@@ -65,7 +64,7 @@ hearer_place(const struct state *state, int node, int distance)
 	return cs_node_size(&state->nodes, node) - 1 - sender_place(state, node, distance);
 }
 
-/* Ranks of other nodes that the `index`th sender or hearer of a node deals with. */
+/* Number of ranks of other nodes that the `index`th sender or receiver of a node serves. */
 static uint64_t
 load_of(const struct cs_node_ranks *nodes, int node, int index, size_t senders)
 {
@@ -106,7 +105,7 @@ are_in_a_row(const struct state *state, int node, block_place *place_of)
 	return true;
 }
 
-/* Own blocks for a node into a row. */
+/* Copy the own blocks for a node into a row. */
 static void
 copy_row(const struct state *state, struct cs_place to, int node)
 {
@@ -116,7 +115,7 @@ copy_row(const struct state *state, struct cs_place to, int node)
 			      state->bytes);
 }
 
-/* Own blocks for a node to the rank that serves it. */
+/* Send the own blocks for a node to the rank that serves it. */
 static void
 send_row(const struct state *state, int server, int node)
 {
@@ -129,7 +128,7 @@ send_row(const struct state *state, int server, int node)
 	cs_build_send(state->builder, cs_node_rank(&state->nodes, state->node, server), row, bytes);
 }
 
-/* The blocks of all ranks of this node for another: by rank here, then by rank there. */
+/* Collect the blocks of all ranks of this node for another: by rank here, then by rank there. */
 static size_t
 collect_rows(const struct state *state, struct cs_place to, int node)
 {
@@ -196,7 +195,7 @@ exchange(const struct state *state, struct cs_place collected, struct cs_place h
 	cs_build_wait_all(state->builder);
 }
 
-/* The blocks for the rank with that place, out of a message heard from a node, into a row. */
+/* Copy the blocks for the rank with that place out of a node's message into a row. */
 static struct cs_place
 copy_column(const struct state *state, struct cs_place heard, int node, int place)
 {
@@ -209,7 +208,7 @@ copy_column(const struct state *state, struct cs_place heard, int node, int plac
 	return column;
 }
 
-/* Blocks from the ranks of a node, `step` apart, to where they belong. */
+/* Copy the blocks from a node's ranks, `step` apart, to their places in OUT. */
 static void
 keep_column(const struct state *state, struct cs_place blocks, size_t step, int node)
 {
@@ -219,7 +218,7 @@ keep_column(const struct state *state, struct cs_place blocks, size_t step, int 
 			      cs_plus(blocks, (size_t)i * step), state->bytes);
 }
 
-/* A message heard from a node, to the ranks of this one. */
+/* Send the blocks of a node's message to the ranks of this one. */
 static void
 hand_out(const struct state *state, struct cs_place heard, int node)
 {
@@ -233,7 +232,7 @@ hand_out(const struct state *state, struct cs_place heard, int node)
 		    (size_t)state->size * state->bytes, node);
 }
 
-/* Does the message for a node's blocks need a place from which they are copied one by one? */
+/* Do a node's blocks need a place in CS_TMP from which they are copied one by one? */
 static bool
 is_loose(const struct state *state, int distance)
 {

@@ -1,6 +1,6 @@
 /* Alltoall(v,w) whose senders do not wait for late ranks of their node (seed 002, 3.7.3): for each
- * pair of nodes one rank sends and one hears, and what has been brought so far is sent as soon as
- * that is worth a message (opportunistic message fragmentation, late/fragments.h).
+ * pair of nodes one rank sends and one receives, and the segments that are there are sent as soon
+ * as they are worth a message (opportunistic message fragmentation, late/fragments.h).
  *
  *   a, b: ranks of node 0, b comes late; e, f: ranks of node 1
  *
@@ -9,23 +9,23 @@
  *   node 1's hearer                   a's has landed                        b's has landed
  *   e, f                              copy a's blocks out                   copy b's blocks out
  *
- * The node d further on is sent to by the local rank with number (d - 1) modulo the node's size,
- * and heard by the one with that number from the end: with up to half as many other nodes as ranks
- * none does both. There are no control messages: a message says itself which segments it has.
- * A block's size travels with it where sizes differ, so no node waits for those of others, and each
- * pair of nodes has as many rounds as its own largest block needs.
+ * The local rank with number (d - 1) modulo the node's size sends to the node d further on, where
+ * the one with that number from the end receives: with up to half as many other nodes as ranks none
+ * does both. There are no control messages: a message names its segments. A block's size travels
+ * with it where sizes differ, so no node waits for those of others, and each pair of nodes has as
+ * many rounds as its own largest block needs.
  *
- * By verbs a message is a write into the window of the other node, and all ranks of that read it:
- * nobody hears. Where sizes differ only the first round goes so, since who does not send does not
- * know how many messages follow.
+ * By verbs a message is a write into the window of the other node, which all of its ranks read:
+ * there is no receiver. If sizes differ only the first round goes so, since a rank that does not
+ * send does not know how many messages follow.
  *
- * Cost: one message per pair of nodes where all come at once, as many as a node has ranks at worst;
+ * Cost: one message per pair of nodes if all come at once, as many as a node has ranks at worst;
  * one copy-in, one copy-out. When the last rank comes only its own blocks are still to be sent. */
 #include "algorithms/algorithm.h"
 #include "algorithms/late/node_rma.h"
 #include "algorithms/late/early.h"
 
-#define SAID_AGAIN (16 << 10) /* bytes of segments after which a rank says that they are here */
+#define SAID_AGAIN (16 << 10) /* bytes of segments after which a rank publishes them */
 #define LOOK_FOR_OTHER_CALLS 1024 /* idle turns */
 #define WINDOWED_ROUNDS (CS_WINDOW_SLOTS / 2) /* at most: two calls may be under way */
 #define WORTH_WINDOW 128 /* bytes of a block in a first round that others follow */
@@ -78,8 +78,8 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 
 /* --- bring ------------------------------------------------------------------------------------ */
 
-/* The own segment for a node: where sizes differ, those of the whole blocks, and this round's piece
- * of each. */
+/* Write the own segment for a node: sizes of the whole blocks if they differ, and this round's
+ * piece of each. */
 static size_t
 put_segment(struct cs_op *op, int node)
 {
@@ -162,8 +162,8 @@ bring(struct cs_op *op)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* Who has no messages waits for a line. Who has some looks at both, and now and then whether a rank
- * of the node that has not come makes another call. */
+/* Send, receive and copy out. A rank without messages waits for a line; others look at both, and
+ * now and then whether a rank of the node that has not come makes another call. */
 static enum cs_status
 exchange(struct cs_op *op)
 {
@@ -183,7 +183,7 @@ exchange(struct cs_op *op)
 	return CS_AGAIN;
 }
 
-/* The first round has told how many there are: as the largest block to or from this node needs. */
+/* Set the number of rounds after the first: as the largest block to or from this node needs. */
 static enum cs_status
 settle(struct cs_op *op)
 {
@@ -206,7 +206,7 @@ settle(struct cs_op *op)
 	return CS_OK;
 }
 
-/* In the last round. */
+/* Give back the read parts of the window, in the last round. */
 static enum cs_status
 give_back(struct cs_op *op)
 {
@@ -221,7 +221,7 @@ static const struct cs_hier_kind kind = { .areas = 2, .lay_out = lay_out, .bring
 static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, exchange,
 				    settle, give_back, cs_hier_next, NULL };
 
-/* The area has no room for a byte of each block, as all ranks know. */
+/* Leave the call to the host: the area has no room for a byte of each block, on all ranks alike. */
 static enum cs_status
 leave(struct cs_op *op)
 {
@@ -241,7 +241,7 @@ take_memory(struct cs_op *op)
 	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	size_t nodes = (size_t)shape->nodes, locals = (size_t)shape->locals,
-	       others = (nodes - 1 + locals - 1) / locals; /* of which this rank hears, at most */
+	       others = (nodes - 1 + locals - 1) / locals; /* nodes of a rank, at most */
 	state->out_at = cs_op_nodes(op);
 	state->largest = state->out_at + nodes;
 	state->receivers = cs_op_memory(op, CS_OP_SCRATCH, others *
@@ -288,7 +288,7 @@ find_peers(struct cs_op *op)
 	}
 }
 
-/* Numbers the messages of the rounds that go by the window. */
+/* Choose the rounds that go by the window, if any. */
 static void
 take_window(struct cs_op *op, struct cs_rma_window *window)
 {

@@ -14,10 +14,10 @@
  * and a copy of each block. For large blocks of like size: one message in and one out at a time, no
  * two to the same rank, and a round lasts as long as its largest block.
  *
- * Of alltoallv and alltoallw a rank knows its own row and column of the matrix of sizes, which tell
- * it all its messages: an empty block is none, on both sides. Then there are fewer rounds if the
- * last blocks are empty, and the cost is the larger sum of a rank's row and column
- * (plans/pairs.h says how far it is exact). */
+ * In alltoallv and alltoallw a rank's own row and column of the matrix of sizes give all its
+ * messages: an empty block is none, on both sides. Then there are fewer rounds if the last blocks
+ * are empty, and the cost is the larger sum of a rank's row and column (plans/pairs.h says how far
+ * it is exact). */
 #include "algorithms/plans/pairs.h"
 
 static void

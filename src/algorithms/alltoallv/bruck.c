@@ -10,8 +10,8 @@
  *   by 1 rank       .    3:0 e__     .     3:2 ff_
  *   by 2 ranks      .       .     2:0 ggg  1:0 h__
  *
- * What a rank passes on is none of its own, so it cannot know how long it is. For blocks that would
- * take more than `room` bytes, all as long as the largest, it is scattered with a window of 32
+ * A rank does not know the size of a block that it passes on. If all blocks, each as long as the
+ * largest, take more than `room` bytes, they go as in alltoall/scattered.c with a window of 32
  * messages.
  *
  * Cost: ceil(log p to the base k + 1) rounds of up to k messages at once, and about p/2 log2 p

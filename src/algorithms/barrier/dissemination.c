@@ -1,7 +1,7 @@
-/* Barrier, n-way dissemination (seed 000, 6.1 and 6.7): in each round every rank tells k others
- * that it, and all whom it knows of, have come; the distance grows by the factor k + 1.
+/* Barrier, n-way dissemination (seed 000, 6.1 and 6.7): in each round every rank signals k others
+ * that it, and all ranks that it knows of, have come; the distance grows by the factor k + 1.
  *
- *   p = 5, k = 1, whom rank 0 knows of:   0  |  0 4  |  0 4 3 2  |  0 4 3 2 1
+ *   p = 5, k = 1, ranks known to 0:       0  |  0 4  |  0 4 3 2  |  0 4 3 2 1
  *   p = 5, k = 2:                         0  |  0 4 3  |  0 4 3 2 1
  *
  * Cost: ceil(log_(k + 1) p) rounds of up to k messages from each rank, no bytes. The fewest rounds

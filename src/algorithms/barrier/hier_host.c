@@ -1,6 +1,6 @@
-/* Barrier: everybody says that it is here. Up to 16 ranks on a node all read all (one hop); beyond,
- * the leader collects and releases (two hops, 2m lines instead of m^2). Several nodes: the leaders'
- * host barrier in between. */
+/* Barrier, hierarchical: each rank raises its flag. Up to 16 ranks on a node all read all (one
+ * hop); beyond, the leader collects and releases (two hops, 2m lines instead of m^2). Several
+ * nodes: the leaders' host barrier in between. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/between.h"
 #include "algorithms/op.h"
@@ -16,7 +16,7 @@ all_read_all(const struct cs_op *op)
 
 struct state {
 	struct cs_line *line;
-	int next; /* local rank that is looked at next, counted from the own one */
+	int next; /* local rank to look at next, counted from the own one */
 };
 
 static enum cs_status

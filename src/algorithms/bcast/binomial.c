@@ -1,10 +1,10 @@
-/* Broadcast, binomial tree (seed 000, 5.1): who has the data sends it to a rank half as far away in
- * each round.
+/* Broadcast, binomial tree (seed 000, 5.1): in each round a rank that has the data sends it to a
+ * rank half as far away.
  *
  *   p = 6, root 0:   0 -> 4;   0 -> 2, 4 -> ..;   0 -> 1, 2 -> 3, 4 -> 5
  *
- * Cost: ceil(log2 p) rounds of the whole message; the root sends it ceil(log2 p) times. For small
- * messages. */
+ * Cost: at most ceil(log2 p) rounds of the whole message; the root sends it ceil(log2 p) times. For
+ * small messages. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 

@@ -1,15 +1,13 @@
-/* Broadcast whose leader on each node is who comes first there (seed 002, 3.7.2): it says so, and
- * receives the vector before others come, who find it in the node's memory
- * (late/first_come_nodes.h).
+/* Broadcast led by the first rank to come on each node (seed 002, 3.7.2), which receives the vector
+ * before others come; these find it in the node's memory (late/first_come_nodes.h).
  *
  * With verbs a vector that half of a window has room for is written into the memory of each node,
- * along a tree in which the first ranks pass it on (late/node_rma.h): nobody tells anybody
- * anything, and the root stays for nobody.
+ * along a tree in which the first ranks pass it on (late/node_rma.h): there are no control
+ * messages, and the root waits for no rank.
  *
- * By messages, the first ranks tell the root, which is known, and splits those who are there. With
- * control=1 it is the paper's form, for comparison: a tree of nodes, where a first rank tells all
- * ranks of the node above, since it does not know which of them leads; the others there have to
- * hear it, too.
+ * By messages, the first ranks signal the root, which splits those that are there. With control=1
+ * it is the paper's form, for comparison: a tree of nodes, where a first rank signals all ranks of
+ * the node above, since it does not know which of them leads; all of them have to receive it.
  *
  * Cost: one more word than hier:host for each node, and the root stays until each node has a rank
  * here. For ranks that come at very different times. */

@@ -1,5 +1,5 @@
 /* Broadcast, hierarchical (seed 002, 2.3.1): the root writes into its node's memory, the leaders
- * broadcast from and into it with the host's own collective, everybody copies out.
+ * broadcast from and into it with the host's own collective, each rank copies out.
  *
  *   root node   root: user -> area      leader: area =host bcast=> area of the other nodes
  *   each node   everybody: area -> user, chunk k while chunk k+1 is on its way
@@ -20,8 +20,8 @@
 #define PIECE (128 << 10)
 #define LEAST_PIECE (4 << 10)
 
-/* A piece that fits into a slot. Ranks that share cores do not copy at the same time, so small
- * pieces only make them take turns more often. */
+/* Bytes of a piece, which fits into a slot. Ranks that share cores do not copy at the same time, so
+ * small pieces only make them take turns more often. */
 static size_t
 piece_of(const struct cs_team *team, size_t wanted)
 {
@@ -33,9 +33,9 @@ piece_of(const struct cs_team *team, size_t wanted)
 	return wanted < slot ? wanted : slot;
 }
 
-/* Do the others read it where it is? The root then waits for them; so not where ranks share cores,
- * and take turns, nor from the size on at which a row of copied ones is as fast, since copies in
- * and out go on side by side. */
+/* Do the others read the message where it is? The root then waits for them; so not if ranks share
+ * cores, and take turns, nor from LEAST_COPIED_IN on, where copies are as fast, since they go in
+ * and out side by side. */
 #define LEAST_COPIED_IN (1 << 20)
 static bool
 is_read(struct cs_op *op, size_t single_copy_from)
@@ -84,7 +84,7 @@ read_rounds(struct cs_op *op)
 
 static cs_phase *const bcast_reader[] = { read_rounds, NULL };
 
-/* The call has begun. */
+/* Continue with the reader's script, after the call has begun. */
 static __attribute__((noinline)) void
 reader_go_on(struct cs_op *op, size_t wanted_chunk)
 {
@@ -94,7 +94,7 @@ reader_go_on(struct cs_op *op, size_t wanted_chunk)
 	cs_op_go_on(op, bcast_reader);
 }
 
-/* Local ranks are ranks. */
+/* Read on one node, where local ranks are ranks. */
 static void
 node_reader(struct cs_op *op, size_t wanted_chunk)
 {
@@ -102,7 +102,7 @@ node_reader(struct cs_op *op, size_t wanted_chunk)
 	reader_go_on(op, wanted_chunk);
 }
 
-/* What comes at once; else it goes on from there. */
+/* Read a small message at once, else continue with the script. */
 static void
 reader_fast(struct cs_op *op, size_t wanted_chunk)
 {
@@ -168,7 +168,7 @@ between(struct cs_op *op, struct cs_hier_round *round)
 		cs_between_bcast(op, round->area[0] + first, part, several->root_node);
 }
 
-/* The line's bytes tell the node that more or less came than was expected. */
+/* Note in the line's bytes, for the node, that more or less came than expected. */
 static void
 tell(struct cs_op *op, struct cs_line *line)
 {

@@ -56,7 +56,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	round->room = CS_OVERLAP_ROOM;
 }
 
-/* The root's copy; elsewhere a leader says at once that it is ready for the piece. */
+/* Copy in at the root; elsewhere a leader starts to receive the piece at once. */
 static enum cs_status
 bring(struct cs_op *op)
 {
@@ -82,7 +82,7 @@ static const struct cs_hier_kind root_kind = { .areas = 1, .lay_out = lay_out, .
 static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out,
 					  .bring = bring };
 
-/* The piece is in the area. */
+/* Wait until the piece is in the area. */
 static enum cs_status
 meet(struct cs_op *op)
 {
@@ -97,7 +97,7 @@ meet(struct cs_op *op)
 	return is_here ? CS_OK : CS_AGAIN;
 }
 
-/* To the children, the farthest first, and out. */
+/* Send the piece to the children, the farthest first, and copy it out. */
 static enum cs_status
 pass_on(struct cs_op *op)
 {

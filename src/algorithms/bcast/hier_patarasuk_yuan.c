@@ -1,6 +1,6 @@
-/* Broadcast of Patarasuk and Yuan between the nodes' leaders, which are the same ranks always
- * (seed 002, 3.9.2): each tells the root when it is there (late/first_come_nodes.h). A late leader
- * delays its node, which hier:dynamic does not. */
+/* Broadcast of Patarasuk and Yuan between the nodes' leaders, which are the same ranks always (seed
+ * 002, 3.9.2): each signals the root when it comes (late/first_come_nodes.h). A late leader delays
+ * its node, which hier:dynamic does not. */
 #include "algorithms/algorithm.h"
 #include "algorithms/late/first_come_nodes.h"
 

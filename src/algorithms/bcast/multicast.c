@@ -8,19 +8,20 @@
  *   repair   0 -> 2   b; then what its children miss, from 2
  *
  * A rank waits for pieces for a bounded number of polls, `patience`, then for its children's words;
- * those go to the parent with the bits of what is missing. A parent that misses something itself
- * has it from its own parent first. So words go up and repairs down, each along the tree only, and
- * both end whatever was lost: time decides what is sent twice, never what is received. When the
- * root's children have told, no rank waits for pieces of this window any more, and the next one (a
- * window is what every rank has room for) is multicast.
+ * its own word to the parent has the bits of missing pieces. A parent that misses pieces itself
+ * gets them from its own parent first. So words go up and repairs down the tree, and both end
+ * whatever was lost: time decides which pieces are sent twice, never which are received. When the
+ * root's children have sent their words, no rank waits for pieces of this window any more, and the
+ * next one (pieces for which every rank has room) is multicast.
  *
- * All ranks have the same size, by the standard. If the program is wrong nothing hangs: words name
- * the teller's size, pieces the root's, and where a rank cannot know that (it received no piece),
- * or would wait for windows that do not come, its parent tells it how much is served.
+ * All ranks have the same size, by the standard. If the program is wrong nothing hangs: words have
+ * the child's size, pieces the root's, and if a rank does not know the root's (it received no
+ * piece), or would wait for windows that do not come, its parent sends it the bytes that are
+ * served.
  *
  * Cost: the message once over each link, whatever p; ceil(log2 p) small messages up per window;
  * most ranks are leaves, which wait for none. Large messages, many ranks, a network without loss.
- * Each rank must have come within the patience, or what it missed goes by the tree as in
+ * Each rank must have come within the patience, or the pieces that it missed go by the tree as in
  * binomial. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/between.h"
@@ -32,19 +33,19 @@
 
 #define MOST_CHILDREN 32
 #define MOST_RANGES (CS_MULTICAST_WINDOW / 2)
-/* Once the window's last piece is here, what is missing is late at most by a little: by this part
- * of the patience. */
+/* Divisor of the patience once the window's last piece is here: missing pieces are late by little,
+ * if at all. */
 #define LATE 64
 
-/* What a child tells its parent after each window. */
+/* Word of a child to its parent after each window. */
 struct told {
 	uint64_t missing; /* a bit for each piece of the window */
-	uint64_t bytes;   /* of the whole message, as it expects it */
+	uint64_t bytes;   /* of the whole message by the child's call */
 };
 
-/* What a parent says before its first repair. */
+/* Word of a parent before its first repair. */
 struct verdict {
-	uint64_t served; /* bytes that it has, or will have */
+	uint64_t served; /* bytes that the parent has, or will have */
 	uint64_t total;  /* of the root */
 };
 
@@ -61,7 +62,7 @@ struct broadcast {
 	int child[MOST_CHILDREN], children;
 	uint64_t served; /* bytes that come here */
 	uint64_t total;  /* the root's bytes; UINT64_MAX: not known yet */
-	/* Of the window at hand: */
+	/* The window at hand: */
 	uint32_t window, sent; /* its number; pieces of it that the root has multicast */
 	uint64_t missing, seen;
 	size_t idle; /* looks in a row that found no piece */
@@ -82,7 +83,7 @@ window_bytes(const struct broadcast *broadcast)
 	return (uint64_t)CS_MULTICAST_WINDOW * broadcast->multicast->room;
 }
 
-/* At least one, so that a message of no bytes is agreed on too. */
+/* Number of windows: at least one, so that a message of no bytes is agreed on too. */
 static uint64_t
 windows(const struct broadcast *broadcast, uint64_t bytes)
 {
@@ -117,7 +118,7 @@ is_root(const struct broadcast *broadcast)
 	return broadcast->parent < 0;
 }
 
-/* The program's ranks disagree about the size if the root has more; then this rank reports it. */
+/* Note the root's size, and truncation if it is more than this rank's. */
 static void
 learn_total(struct broadcast *broadcast, uint64_t total)
 {
@@ -132,7 +133,7 @@ next_request(struct broadcast *broadcast)
 	return &broadcast->requests[broadcast->begun++];
 }
 
-/* A phase: the messages that were begun are over, but for children's words. */
+/* Phase: wait for the messages that were begun, but for children's words. */
 static enum cs_status
 be_done(struct cs_op *op)
 {
@@ -144,7 +145,7 @@ be_done(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Of a piece, or of room for one, nobody says when it comes. */
+/* Poll again: nothing announces a piece, or room for one. */
 static enum cs_status
 look_again(struct cs_op *op)
 {
@@ -154,7 +155,7 @@ look_again(struct cs_op *op)
 
 /* --- multicast -------------------------------------------------------------------------------- */
 
-/* Takes one piece, if any is there. A second copy changes nothing. */
+/* Take one piece, if any is there. A second copy changes nothing. */
 static bool
 take(struct broadcast *broadcast)
 {
@@ -177,7 +178,8 @@ take(struct broadcast *broadcast)
 	return true;
 }
 
-/* Casts have their order on all ranks, so that none drops pieces of one that is under way. */
+/* Phase: keep multicasts in their order on all ranks, so that none drops pieces of one under
+ * way. */
 static enum cs_status
 begin(struct cs_op *op)
 {
@@ -216,7 +218,7 @@ listen(struct cs_op *op)
 	return broadcast->missing && broadcast->idle++ < patience ? look_again(op) : CS_OK;
 }
 
-/* --- told ------------------------------------------------------------------------------------- */
+/* --- words and verdicts ----------------------------------------------------------------------- */
 
 /* Does that child take part in the window at hand? */
 static bool
@@ -227,7 +229,7 @@ is_with_us(const struct broadcast *broadcast, int child)
 	       broadcast->window;
 }
 
-/* Opens a window: children will say what they miss of it. */
+/* Open a window, and receive the children's words on it. */
 static enum cs_status
 ask_children(struct cs_op *op)
 {
@@ -269,7 +271,7 @@ tell_parent(struct cs_op *op)
 {
 	struct broadcast *broadcast = broadcast_of(op);
 	while (broadcast->missing && take(broadcast))
-		; /* what came meanwhile */
+		; /* pieces that came meanwhile */
 	broadcast->own = (struct told){ .missing = broadcast->missing,
 					.bytes = broadcast->call->bytes };
 	if (!is_root(broadcast))
@@ -277,14 +279,14 @@ tell_parent(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Does a rank that has told this of the first window need its parent's verdict? */
+/* Does a rank with this word on the first window need its parent's verdict? */
 static bool
 needs_verdict(const struct broadcast *broadcast, const struct told *told)
 {
 	return told->missing || !told->bytes || windows(broadcast, told->bytes) > 1;
 }
 
-/* The first window's, of the parent. */
+/* Does this rank get the parent's verdict, in the first window? */
 static bool
 hears_verdict(const struct broadcast *broadcast)
 {
@@ -303,7 +305,7 @@ hear_verdict(struct cs_op *op)
 	return CS_OK;
 }
 
-/* To the children that need it. */
+/* Send the verdict to the children that need it. */
 static enum cs_status
 pass_verdict(struct cs_op *op)
 {
@@ -341,7 +343,7 @@ next_range(const struct broadcast *broadcast, uint64_t bits, unsigned *bit, uint
 	return true;
 }
 
-/* What this rank misses, from its parent, which knows the list, and as many bytes are served. */
+/* Receive the missing pieces from the parent, which has the list, as far as bytes are served. */
 static enum cs_status
 be_repaired(struct cs_op *op)
 {
@@ -381,7 +383,7 @@ repair(struct cs_op *op)
 	return CS_OK;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- script ----------------------------------------------------------------------------------- */
 
 static enum cs_status next_window(struct cs_op *op);
 static cs_phase *const script[] = { begin, ask_children, multicast, listen, hear_children,
@@ -389,11 +391,11 @@ static cs_phase *const script[] = { begin, ask_children, multicast, listen, hear
 				    be_done, be_repaired, be_done, repair, next_window, NULL };
 #define SCRIPT_WINDOW 1 /* its first phase of a window */
 
-/* No rank of the node has anything to read. */
+/* End on the node, where no rank has anything to read. */
 static enum cs_status
 end(struct cs_op *op)
 {
-	if (op->team->node.self) /* where each node has one rank there is no memory */
+	if (op->team->node.self) /* there is no memory if each node has one rank */
 		cs_node_end(&op->node);
 	return CS_OK;
 }
@@ -423,7 +425,7 @@ describe(struct broadcast *broadcast, int root)
 			broadcast->child[broadcast->children++] = (rank + mask) % p;
 }
 
-/* Without multicast, on all ranks alike. */
+/* Run the binomial plan if there is no multicast, on all ranks alike. */
 static enum cs_status
 begin_plan(struct cs_op *op)
 {

@@ -1,9 +1,9 @@
-/* Broadcast of Patarasuk and Yuan (seed 002, 3.2 and 3.9.2): each rank says to the root that it is
- * there, and the root hands the vector out to those who are (late/first_come.h). A late rank
- * delays nobody but the root, which stays until all have come.
+/* Broadcast of Patarasuk and Yuan (seed 002, 3.2 and 3.9.2): each rank signals the root when it
+ * comes, and the root hands the vector out to those that have (late/first_come.h). A late rank
+ * delays the root alone, which stays until all have come.
  *
- * Cost: where all are there at once, the binomial tree behind a word of each rank to the root,
- * which is busy with them: for few ranks, or ranks that come at very different times. */
+ * Cost: if all come at once, the binomial tree after a word of each rank to the root, which is busy
+ * with them: for few ranks, or ranks that come at very different times. */
 #include "algorithms/algorithm.h"
 #include "algorithms/late/first_come.h"
 
@@ -20,12 +20,12 @@ hand_out(struct cs_op *op)
 	return CS_AGAIN;
 }
 
-/* No rank of the node has anything to read. */
+/* End on the node, where no rank has anything to read. */
 static enum cs_status
 end(struct cs_op *op)
 {
 	cs_first_come_end(op, CS_OP_STATE(struct state, op)->bcast);
-	if (op->team->node.self) /* where each node has one rank there is no memory */
+	if (op->team->node.self) /* there is no memory if each node has one rank */
 		cs_node_end(&op->node);
 	return CS_OK;
 }

@@ -1,7 +1,7 @@
 /* Broadcast, pipelined binomial tree (seed 002, 2.3.2, the broadcast of several senders; the tree
- * of seed 000, 5.1.3): the vector goes down the tree in segments, each as soon as it is there.
- * Where the seed has a sender of the node for each segment, a rank here has up to `window` segments
- * under way to each child.
+ * of seed 000, 5.1.3): the vector goes down the tree in segments, each as soon as it is there. The
+ * seed has a sender of the node for each segment; here a rank has up to `window` segments under way
+ * to each child.
  *
  *   p = 6, root 0:   0 -> 4 -> 5     window 2, rank 0:   a to 4, 2, 1;  b to 4, 2, 1;
  *                    0 -> 2 -> 3                         c to 4, 2, 1, each when its a is over; ..

@@ -11,10 +11,10 @@
  * Ranks and pieces are counted from the root. With fewer bytes than ranks the last pieces are
  * empty.
  *
- * Cost: ring: p - 1 rounds (who gets a piece late from the scatter gets it early in the ring), the
- * root sends the vector almost twice, the others receive it once. Doubling: up to 2 ceil(log2 p)
- * rounds. The ring for large vectors, doubling for medium ones; both where the root sending it log2
- * p times takes longer. */
+ * Cost: ring: p - 1 rounds (a rank that gets a piece late from the scatter gets it early in the
+ * ring), the root sends the vector almost twice, the others receive it once. Doubling: up to 2
+ * ceil(log2 p) rounds. The ring for large vectors, doubling for medium ones; both where the root
+ * sending it log2 p times takes longer. */
 #include "algorithms/algorithm.h"
 #include "algorithms/plans/halving.h"
 #include "algorithms/plans/pieces.h"
@@ -49,8 +49,8 @@ take(const struct state *state, int from, int first, int count)
 			     cs_pieces_bytes(&state->pieces, first, count));
 }
 
-/* The first rank of what is cut has all its pieces, and gives those of the upper part to the first
- * rank there. Result: the cuts on the way to this rank. */
+/* Scatter by cuts: the first rank of a part has its pieces, and sends those of the upper half to
+ * the first rank there. Returns the number of `cuts` on the way to this rank. */
 static int
 scatter(const struct state *state, struct cs_halving *cuts)
 {
@@ -70,8 +70,7 @@ scatter(const struct state *state, struct cs_halving *cuts)
 	return depth;
 }
 
-/* The first ranks of both parts are partners; the one of the lower part has the other part
- * already. */
+/* Exchange the parts of a cut. The first rank of the lower part has the other part already. */
 static void
 double_up(const struct state *state, const struct cs_halving *cut)
 {
@@ -89,7 +88,7 @@ double_up(const struct state *state, const struct cs_halving *cut)
 		cs_build_wait(state->builder, requests[i]);
 }
 
-/* How many pieces, from its own on, the scatter leaves with a rank. */
+/* Number of pieces, from its own on, that a rank has after the scatter. */
 static int
 held_by(int relative, int ranks)
 {

@@ -1,8 +1,8 @@
 /* Gather(v), hierarchical (seed 002, 2.3.1): blocks side by side in node memory, the leaders' host
- * gatherv brings the nodes to the root's memory, the root copies out. One node: the root reads the
+ * gatherv collects them at the root's node, the root copies out. One node: the root reads the
  * others' rings; they do not wait for it.
  *
- * Of gatherv only the root knows the sizes: each rank publishes its own on its node (seed 002,
+ * In gatherv only the root knows all sizes: each rank publishes its own on its node (seed 002,
  * SharedCnts), and the leaders agree on the number of rounds. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/rooted.h"

@@ -1,9 +1,9 @@
-/* node/bcast.c reads what a rank of the node broadcasts. */
+/* node/bcast.c — reads the broadcast of a rank of the node. */
 #include "algorithms/node/bcast.h"
 
 #include "algorithms/node/rounds.h"
 
-/* One round; true: there are no more. */
+/* Read one round; true: there are no more. */
 static bool
 get_round(struct cs_op *op, struct cs_node_reader *reader, const struct cs_line *line)
 {

@@ -1,5 +1,5 @@
-/* node/bcast.h — a rank that gets what another one of its node broadcasts, which has
- * posted it (shm/post.h) as one block for all. */
+/* node/bcast.h — reader of a broadcast that another rank of its node has posted (shm/post.h) as one
+ * block for all. */
 #ifndef CS_ALGORITHMS_NODE_BCAST_H
 #define CS_ALGORITHMS_NODE_BCAST_H
 
@@ -8,10 +8,10 @@
 struct cs_node_reader {
 	int from;            /* local rank that has posted it */
 	size_t chunk, limit; /* bytes of a piece; that may be written */
-	uint64_t round;      /* so many have been read */
+	uint64_t round;      /* rounds that have been read */
 };
 
-/* What the root has said that it sends, or its part of what there is to say. */
+/* Compare the root's size with the call's, and note a longer or shorter one. */
 static inline void
 cs_node_bcast_compare(struct cs_node_op *node, const struct cs_call *call, size_t sent)
 {
@@ -21,8 +21,8 @@ cs_node_bcast_compare(struct cs_node_op *node, const struct cs_call *call, size_
 		node->outcome.bits |= CS_OUTCOME_LESS;
 }
 
-/* The line of step 1 is there. The root's size, not ours, says how many rounds come; ours says how
- * much may be written. */
+/* Bytes that may be written, by the published line of step 1. The root's size, not ours, gives the
+ * number of rounds. */
 static inline size_t
 cs_node_bcast_limit(struct cs_op *op, const struct cs_line *line)
 {
@@ -33,8 +33,8 @@ cs_node_bcast_limit(struct cs_op *op, const struct cs_line *line)
 	return bytes < call->bytes ? bytes : call->bytes;
 }
 
-/* Reads the rounds that are there, into call->recv. True: there are no more; else what is missing
- * is noted. */
+/* Read the published rounds into call->recv. True: there are no more; else op->node.awaited is
+ * set. */
 bool cs_node_bcast_read(struct cs_op *op, struct cs_node_reader *reader);
 
 #endif

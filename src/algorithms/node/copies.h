@@ -1,5 +1,5 @@
-/* node/copies.h — how what ranks of a node have for each other is copied: into the node's
- * memory and out of it, or straight from its owner's. */
+/* node/copies.h — copies between ranks of a node: into the node's memory and out of it, or straight
+ * from the owner's memory. */
 #ifndef CS_ALGORITHMS_NODE_COPIES_H
 #define CS_ALGORITHMS_NODE_COPIES_H
 
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* memcpy for what is mostly short. Of no bytes the pointers may be null. */
+/* memcpy for mostly short data. The pointers may be null if `bytes` is 0. */
 static inline void
 cs_copy(void *to, const void *from, size_t bytes)
 {
@@ -21,7 +21,7 @@ cs_copy(void *to, const void *from, size_t bytes)
 		memcpy(to, from, bytes);
 }
 
-/* The same of what no other rank reads, in a script. */
+/* The same of data that no other rank reads, in a script. */
 static inline void
 cs_copy_own(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
@@ -31,7 +31,7 @@ cs_copy_own(struct cs_op *op, char *to, const char *from, size_t bytes)
 		cs_copy(to, from, bytes);
 }
 
-/* The same into the program's result, from where it need not be in the cache afterwards. */
+/* The same into the program's result, which need not be in the cache afterwards. */
 static inline void
 cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
@@ -46,17 +46,17 @@ cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 			      from, bytes);
 }
 
-/* Blocks below this size are copied in and out wherever copies decide. The owner of a block that is
- * read by single copy has to wait for its readers; an MPI copies such a block and lets the sender
- * go on. */
+/* Bytes below which blocks are copied in and out wherever copies decide. The owner of a block that
+ * is read by single copy has to wait for its readers; an MPI copies such a block and lets the
+ * sender go on. */
 #define CS_COPIES_WORTH (64 << 10)
 
-/* cs_node_offer of all of these blocks, of which some are not empty. What lies between blocks may
- * be anything. */
+/* cs_node_offer of all of these blocks, of which some are not empty. Gaps between blocks may be
+ * anything. */
 bool cs_copies_offer(struct cs_op *op, const struct cs_blocks *blocks);
 
-/* By copies: should others read blocks of ours, of at most `bytes`, where they are? `from`: the
- * parameter cma_min. */
+/* Should others read blocks of ours, of at most `bytes`, where they are? Decided by copies. `from`:
+ * the parameter cma_min. */
 static inline bool
 cs_single_copy_by_copies(struct cs_op *op, size_t from, size_t bytes,
 			 const struct cs_copy_cost *cost)
@@ -69,7 +69,7 @@ cs_single_copy_by_copies(struct cs_op *op, size_t from, size_t bytes,
 		    : bytes >= CS_COPIES_WORTH &&
 			    cs_node_single_copy_by_copies(&op->node, call->coll, bytes, cost);
 }
-/* The readers' part of it, out of a slot: `bytes` of a block, all or a piece of it. */
+/* The readers' copy out of a slot: `bytes` of a block of `block` bytes. */
 static inline void
 cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
@@ -80,8 +80,8 @@ cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t b
 		cs_node_get_copied_in(&op->node, call->coll, block, to, from, bytes);
 }
 
-/* Where all wait for all: by calls, which end with the operation; or, where ranks share cores, by
- * copies, from `oversubscribed` bytes on. */
+/* Single copy if all wait for all: decided by calls, which end with the operation; or, if ranks
+ * share cores, by copies, from `oversubscribed` bytes on. */
 static inline bool
 cs_copies_is_single_copy(struct cs_op *op, size_t from, size_t bytes, size_t oversubscribed,
 			   const struct cs_copy_cost *cost)
@@ -96,7 +96,7 @@ cs_copies_is_single_copy(struct cs_op *op, size_t from, size_t bytes, size_t ove
 	return from ? bytes >= from : bytes >= CS_COPY_CHOICE_LEAST &&
 	       cs_node_single_copy_by_calls(&op->node, call->coll, bytes);
 }
-/* The readers' part of it: out of a slot, and a whole block in its owner's memory. */
+/* The readers' copies: out of a slot, and of a whole block in its owner's memory. */
 static inline void
 cs_copies_get_copied_in(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
@@ -120,7 +120,7 @@ cs_copies_read(struct cs_op *op, int local, char *to, uint64_t remote, size_t by
 _Static_assert(CS_COPY_PATTERNS >= CS_COLL_COUNT, "each collective has its own way of large "
 						  "copies");
 
-/* The same into the node's memory, where other ranks read it next. */
+/* Copy into the node's memory, where other ranks read next. */
 static inline void
 cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
@@ -135,10 +135,10 @@ cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 			      bytes);
 }
 
-/* Do so many bytes travel in the small slot? A root's calls follow each other without a wait: from
- * these on their pieces are rather cut from the ring, which is larger than a core's own cache, so
- * that their lines are no longer in the reader's when they are written again (a Xeon, bcast of 2000
- * B in a row: 0.39 us, of 2500 B 0.24). */
+/* Do so many bytes travel in the small slot? A root's calls follow each other without a wait: above
+ * CS_ROOTED_SMALL pieces are cut from the ring, which is larger than a core's own cache, so that
+ * their lines have left the reader's cache when they are written again (a Xeon, bcast of 2000 B in
+ * a row: 0.39 us, of 2500 B 0.24). */
 #define CS_ROOTED_SMALL 511
 static inline bool
 cs_is_small(struct cs_op *op, size_t bytes)

@@ -5,17 +5,17 @@
 #include <string.h>
 
 #define LEAST_SINGLE_COPY (16 << 10) /* bytes of a vector */
-/* Bytes of parts in other ranks' memory, at most: they stay in a core's cache */
+/* Most bytes read from other ranks' memory at once, which stay in a core's cache */
 #define READ_AT_ONCE ((size_t)128 << 10)
 /* bytes: the accumulator stays in the first-level cache while the sources stream by */
 #define PIECE 8192
 
-/* Three sources and more. */
+/* Reduce three sources or more. */
 static __attribute__((noinline)) void
 reduce_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n,
 	      size_t count)
 {
-	/* A division is dear */
+	/* A division is expensive */
 	size_t unit = reduction->unit, piece = count * unit <= PIECE ? count : PIECE / unit;
 	_Alignas(64) char sum[PIECE];
 	for (size_t first = 0; first < count; first += piece) {
@@ -30,7 +30,7 @@ reduce_kernel(const struct cs_reduction *reduction, char *out, const void *const
 	}
 }
 
-/* One operand is copied to where it is not yet, others are added to it. */
+/* Note the work: one operand is copied unless it is in place, others are added to it. */
 static __attribute__((noinline)) void
 count_work(struct cs_op *op, const struct cs_reduction *reduction, const void *out,
 	   const void *const *from, int n, size_t count)
@@ -79,7 +79,7 @@ cs_rank_order_reduce(struct cs_op *op, const struct cs_reduction *reduction, voi
 		memcpy(out, to, bytes);
 }
 
-/* Three sources and more. */
+/* Reduce three sources or more. */
 static __attribute__((noinline)) void
 reduce_left_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n,
 		   size_t count)
@@ -96,8 +96,8 @@ reduce_left_kernel(const struct cs_reduction *reduction, char *out, const void *
 	}
 }
 
-/* MPI_Reduce_local leaves its result where the right operand was: a copy of each source but the
- * first, and none of the last where the result goes there. */
+/* Reduce by MPI_Reduce_local, whose result replaces the right operand: each source but the first is
+ * copied, the last one unless it is `out`. */
 static void
 reduce_left_local(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 		  const void *const *from, int n, size_t count)
@@ -127,7 +127,7 @@ cs_rank_order_scan(struct cs_op *op, const struct cs_reduction *reduction, void 
 		reduce_left_local(op, reduction, out, from, n, count);
 }
 
-/* Far parts come piece by piece. */
+/* Read operands in other ranks' memory piece by piece. */
 static __attribute__((noinline)) void
 reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 	      const struct cs_operand *parts, size_t remotes, size_t count)

@@ -1,7 +1,7 @@
-/* node/rounds.c has the phases of rounds on one node. */
+/* node/rounds.c — phases of rounds on one node. */
 #include "algorithms/node/rounds.h"
 
-/* bytes, at least: a gap below it between two blocks lies in pages that they have, too */
+/* bytes, at least: a smaller gap between two blocks lies in their pages */
 #define PAGE 4096
 
 bool
@@ -66,7 +66,7 @@ cs_rounds_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_i
 	exchange->fill = is_single_copy ? NULL : fill_block;
 }
 
-/* Of blocks of their own. */
+/* Write a round of a block for each other local rank. */
 static void
 fill_blocks(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, char *slot)
 {
@@ -120,8 +120,8 @@ cs_rounds_start(struct cs_op *op, cs_phase *const *script, int first)
 	cs_node_expect(node, rounds > exchange->takes ? rounds : exchange->takes, 1);
 	cs_op_start(op, script);
 	cs_post_reserve(node, &exchange->post, op->node.extras & CS_OP_NONBLOCKING);
-	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a
-	 * circle. */
+	/* A rank that reads nothing is done at once, so that ranks that wait for a slot do not wait
+	 * in a circle. */
 	if (!exchange->takes)
 		cs_node_end_reading(node);
 	exchange->again = script + first;
@@ -155,7 +155,7 @@ cs_rounds_post(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Notes whose blocks have something for this round. */
+/* Note the local ranks whose blocks have bytes in this round. */
 static void
 open_round(struct cs_op *op, struct cs_rounds *exchange)
 {
@@ -177,7 +177,7 @@ open_round(struct cs_op *op, struct cs_rounds *exchange)
 	exchange->is_open = true;
 }
 
-/* Has this local rank published the round, or has it nothing for it? */
+/* Has this local rank published the round, or no bytes for it? */
 static bool
 is_there(struct cs_op *op, const struct cs_rounds *exchange, int local,
 	 const struct cs_line *line)
@@ -188,8 +188,8 @@ is_there(struct cs_op *op, const struct cs_rounds *exchange, int local,
 	       cs_node_look(&op->node, local, round + 1);
 }
 
-/* Gets what is there of the local ranks [from, to). False: somebody's is not, and the first one's
- * is awaited unless another one's is already. */
+/* Get the published rounds of the local ranks [from, to). False: one is missing, and the first of
+ * these is awaited unless another one is already. */
 static bool
 get_from(struct cs_op *op, struct cs_rounds *exchange, int from, int to, bool is_all)
 {

@@ -1,4 +1,4 @@
-/* node/small.c takes the memory of small blocks that do not fit into a line. */
+/* node/small.c — memory of small blocks that do not fit into a line. */
 #include "algorithms/node/small.h"
 
 char *

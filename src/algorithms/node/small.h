@@ -1,7 +1,7 @@
-/* node/small.h — blocks of at most CS_SMALL bytes in a blocking call on one node, put out and
- * found straight on the flags: what the `fast` of an algorithm is made of. Their way is in the
- * line, in the small slot, or in a piece of a slot, and it is the one that the algorithm's script
- * has for them: of the ranks of a call some may do it at once, and others by the script. */
+/* node/small.h — blocks of at most CS_SMALL bytes in a blocking call on one node, posted and read
+ * straight on the flags, for the `fast` of an algorithm. A block lies in the line, in the small
+ * slot, or in a piece of a slot, as it does by the algorithm's script: some ranks of a call may run
+ * `fast`, and others the script. */
 #ifndef CS_ALGORITHMS_NODE_SMALL_H
 #define CS_ALGORITHMS_NODE_SMALL_H
 
@@ -16,10 +16,10 @@ cs_small_fits(struct cs_op *op, size_t bytes, size_t single_copy_from)
 				      (cs_is_small(op, bytes) || cs_node_is_cut(&op->node, bytes)));
 }
 
-/* Memory of this call for `bytes` that fit, which the line then tells; waits if it must. */
+/* Return memory of this call for `bytes` that fit, and name it in the line; waits if it must. */
 char *cs_small_room(struct cs_op *op, struct cs_line *line, size_t bytes);
 
-/* Puts a block out in step 1; the line is the own one. copied: not in the line, however short. */
+/* Post a block in step 1; the line is the own one. copied: not in the line, however short. */
 void cs_small_post_copied(struct cs_op *op, struct cs_line *line, const char *block, size_t bytes);
 static inline void
 cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, const char *block,
@@ -33,9 +33,9 @@ cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, cons
 	cs_at_publish(at, line, 1);
 }
 
-/* Puts call->send out in step 1, a block for each other rank, as cs_rounds_put_blocks would if it
- * is not to be read where it is and `stride` * ranks bytes fit: blocks of at most `most` bytes,
- * behind heads of `head`, cs_rounds_stride apart. */
+/* Post call->send in step 1, a block for each other rank, as cs_rounds_put_blocks does without
+ * single copy if `stride` * ranks bytes fit: blocks of at most `most` bytes, behind heads of
+ * `head`, cs_rounds_stride apart. */
 static inline __attribute__((always_inline)) void
 cs_small_post_blocks(struct cs_op *op, struct cs_node_at at, size_t most, size_t head,
 		     size_t stride)
@@ -56,8 +56,7 @@ cs_small_post_blocks(struct cs_op *op, struct cs_node_at at, size_t most, size_t
 	cs_at_publish(at, line, 1);
 }
 
-/* Did it come this way? The line is of step 1, and its sender says that the block has `sent`
- * bytes. */
+/* Did a block come this way? The line is of step 1; `sent`: bytes of the block by its sender. */
 static inline bool
 cs_small_is(const struct cs_line *line, size_t sent)
 {
@@ -65,7 +64,7 @@ cs_small_is(const struct cs_line *line, size_t sent)
 	       line->word[0] == CS_POST_PIECE;
 }
 
-/* Where it is then. */
+/* Address of such a block. */
 static inline const char *
 cs_small_find(struct cs_op *op, int local, const struct cs_line *line, size_t sent)
 {

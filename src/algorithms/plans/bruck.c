@@ -2,7 +2,7 @@
 
 #include "algorithms/plans/pairs.h"
 
-#define AT_ONCE 32 /* messages where blocks are too large */
+#define AT_ONCE 32 /* messages, if blocks are too large */
 
 struct state {
 	struct cs_builder *builder;
@@ -52,8 +52,8 @@ copy_input(const struct state *state, struct cs_place to, int distance)
 		      cs_problem_size(problem, rank));
 }
 
-/* The first of a run of distances with the same digits from w upwards has none below; the others
- * have moved before. */
+/* Pack the blocks of digit v. The first of a run of distances with the same digits from w upwards
+ * has no lower digits; the others have moved before. */
 static void
 pack(const struct state *state, struct cs_place to, int w, int base, int v)
 {
@@ -68,7 +68,7 @@ pack(const struct state *state, struct cs_place to, int w, int base, int v)
 	}
 }
 
-/* The first run has no higher digits: its blocks have arrived. */
+/* Unpack the blocks of digit v. The first run has no higher digits: its blocks have arrived. */
 static void
 unpack(const struct state *state, struct cs_place from, int w, int base, int v)
 {
@@ -144,7 +144,7 @@ cs_bruck_cost(const struct cs_problem *problem, size_t ports, struct cs_cost *co
 	cost->bytes = blocks * problem->bytes;
 }
 
-/* Alike on all ranks: they agree on bytes. */
+/* Alike on all ranks, which agree on problem->bytes. */
 static bool
 is_within(const struct cs_problem *problem, size_t room)
 {

@@ -82,7 +82,7 @@ bytes_of(const struct cs_butterfly *fly, struct cs_butterfly_range range)
 	return cs_pieces_bytes(&fly->pieces, range.first, range.count);
 }
 
-/* What came to `spare` is the sum of the ranks before, or after, those of the own sum. */
+/* Add `spare`, the sum of the ranks before, or after, those of the own sum. */
 static void
 add(struct cs_butterfly *fly, struct cs_butterfly_range range, bool is_before)
 {
@@ -121,8 +121,7 @@ cs_butterfly_unfold(struct cs_butterfly *fly)
 			      cs_build_send(builder, fly->mate, fly->sum, builder->problem->bytes));
 }
 
-/* Gives one range of the own sum and adds another, of which the partner has the sum of other
- * ranks. */
+/* Send one range of the own sum, and add the partner's sum of another range. */
 static void
 exchange(struct cs_butterfly *fly, int bit, struct cs_butterfly_range give,
 	 struct cs_butterfly_range take)
@@ -164,8 +163,8 @@ cs_butterfly_allgather(struct cs_butterfly *fly)
 	}
 }
 
-/* Numbers that differ from the pivot in the highest bit give what they have to their partners and
- * are done, then those that differ in the next one. */
+/* Numbers that differ from the pivot in the highest bit send their pieces to their partners and are
+ * done, then numbers that differ in the next bit. */
 void
 cs_butterfly_gather(struct cs_butterfly *fly)
 {

@@ -1,6 +1,6 @@
 #include "algorithms/plans/cyclic_sum.h"
 
-/* Does the vector of this round belong behind the own one? */
+/* Does the vector of this round come after the own one in rank order? */
 static bool
 is_high(const struct cs_cyclic_sum *sum, int round)
 {

@@ -1,5 +1,5 @@
-/* plans/cyclic_sum.h — the sum of vectors that come from the one before, the one before that,
- * and so on round a circle, added as they come and yet in order.
+/* plans/cyclic_sum.h — the sum of vectors that come in falling order round a circle, added as they
+ * come and yet in rank order.
  *
  *   count 5, self 2      round     1     2     3     4      end
  *                        comes     1     0     4     3
@@ -20,15 +20,16 @@ struct cs_cyclic_sum {
 	struct cs_place into, high, spares[2];
 };
 
-/* `own` is read only unless it is `into`, where the result goes. Takes CS_TMP. */
+/* Begin a sum of vectors of `bytes`, and take CS_TMP. `own` is read only unless it is `into`, the
+ * result. */
 void cs_cyclic_sum_begin(struct cs_cyclic_sum *sum, struct cs_builder *builder, int self, int count,
 			 struct cs_place own, struct cs_place into, size_t bytes);
-/* Where the vector of round 1 .. count - 1 is to be received: may begin while that of the round
- * before is not added yet. */
+/* Place for the vector of round 1 .. count - 1, whose receive may begin before that of the round
+ * before is added. */
 struct cs_place cs_cyclic_sum_room(const struct cs_cyclic_sum *sum, int round);
-/* It has come. */
+/* Add the round's vector, which has come. */
 void cs_cyclic_sum_add(struct cs_cyclic_sum *sum, int round);
-/* After the last round. */
+/* Make the result, after the last round. */
 void cs_cyclic_sum_end(struct cs_cyclic_sum *sum);
 
 #endif

@@ -21,8 +21,8 @@ struct cs_halving {
 	int own_first, own_count;     /* the part that `rank` is in */
 	int other_first, other_count; /* the other one */
 	int partner;                  /* -1: rank is the odd one */
-	int also;                     /* of the odd one: who acts for it; of that rank: the odd one;
-				       * else -1 */
+	int also;                     /* of the odd one: the rank that acts for it; of that rank:
+				       * the odd one; else -1 */
 };
 
 static inline struct cs_halving

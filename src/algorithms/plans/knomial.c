@@ -1,8 +1,7 @@
 #include "algorithms/plans/knomial.h"
 
-/* The deepest of all numbers up to ranks - 1 has the most digits other than 0. Of those with the
- * same upper digits that is the last one itself, or one with a smaller digit here and none 0
- * below. */
+/* Most digits other than 0 of a number up to ranks - 1. Among numbers with the same upper digits
+ * the last one has them, or one with a smaller digit here and none 0 below. */
 int
 cs_knomial_depth(int ranks, int radix)
 {
@@ -24,8 +23,7 @@ cs_knomial_children(int ranks, int radix)
 	return (int)children;
 }
 
-/* Where the tree begins: commutative operations may turn the ranks, the others need rank 0
- * leftmost. */
+/* Top of the tree: commutative operations may rotate the ranks, others need rank 0 leftmost. */
 static int
 top_of(const struct cs_problem *problem)
 {
@@ -35,12 +33,12 @@ top_of(const struct cs_problem *problem)
 struct adder {
 	struct cs_builder *builder;
 	int top, relative, radix;
-	struct cs_place sum;   /* what this rank has so far: IN at first */
-	struct cs_place into;  /* where it goes when there is more */
+	struct cs_place sum;   /* of this rank so far: IN at first */
+	struct cs_place into;  /* its place once a child is added */
 	struct cs_place spare; /* for radix - 1 vectors, or as many as can come */
 };
 
-/* All children of one digit at once: their ranks follow each other, and those that are in `sum`. */
+/* Add all children of one digit: their ranks follow each other, and those that are in `sum`. */
 static void
 add_children(struct adder *adder, int64_t weight)
 {
@@ -62,7 +60,7 @@ add_children(struct adder *adder, int64_t weight)
 	}
 }
 
-/* What the top has, where the root wants it. */
+/* Move the sum from the top to the root's OUT. */
 static void
 hand_over(struct cs_builder *builder, int top, struct cs_place sum)
 {

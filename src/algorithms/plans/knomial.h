@@ -18,8 +18,7 @@
 
 #define CS_KNOMIAL_MOST 64
 
-/* The place of the lowest digit that is not 0: its weight. At the root: the first weight not below
- * `ranks`. */
+/* Weight of the lowest digit that is not 0. At the root: the first weight not below `ranks`. */
 static inline int64_t
 cs_knomial_weight(int relative, int ranks, int radix)
 {
@@ -31,7 +30,7 @@ cs_knomial_weight(int relative, int ranks, int radix)
 
 /* Most messages from the root to a rank. */
 int cs_knomial_depth(int ranks, int radix);
-/* Of the root, which has the most. */
+/* Children of the root, which has the most. */
 int cs_knomial_children(int ranks, int radix);
 
 /* Reduce along the tree; radix <= CS_KNOMIAL_MOST. */

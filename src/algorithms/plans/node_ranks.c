@@ -19,7 +19,7 @@ range_of(const int *node_of, int ranks)
 	return range;
 }
 
-/* Numbers that lie close, as they mostly do: counted, which is a matter of p. */
+/* Counting sort, of time O(p), for numbers that lie close, as they mostly do. */
 static bool
 sort_by_counting(const int *node_of, int ranks, int start, struct range range, int *order)
 {

@@ -4,12 +4,12 @@
 
 #include "coll/problem.h"
 
-/* Nodes are numbered 0, 1, ... in the order of problem->node_of's numbers, whatever those are;
- * ranks of a node by rank. Each rank is a node where nothing is known. */
+/* Ranks by node. Nodes are numbered 0, 1, ... in the order of problem->node_of's numbers; without
+ * these each rank is a node. Ranks of a node are sorted. */
 struct cs_node_ranks {
 	int nodes;
-	int *node_of, *place_of; /* by rank: its node, and which rank of it */
-	int *first;              /* by node: of its ranks in `ranks`; one more at the end */
+	int *node_of, *place_of; /* by rank: its node, and its place there */
+	int *first;              /* by node: index of its ranks in `ranks`; one more */
 	int *ranks;
 };
 
@@ -17,7 +17,7 @@ struct cs_node_ranks {
 bool cs_node_ranks_init(struct cs_node_ranks *nodes, const struct cs_problem *problem);
 void cs_node_ranks_fini(struct cs_node_ranks *nodes);
 
-/* `order` becomes the ranks by the numbers of their nodes, those of a node from rank `start` on.
+/* Sort the ranks by the numbers of their nodes into `order`, those of a node from rank `start` on.
  * False: no memory. */
 bool cs_node_ranks_sort(const int *node_of, int ranks, int start, int *order);
 

@@ -1,6 +1,6 @@
 #include "algorithms/plans/packed_blocks.h"
 
-/* Does the block after `rank`'s begin where that ends? */
+/* Does the block after `rank`'s begin where `rank`'s ends? */
 static bool
 is_joined(const struct cs_problem *problem, int rank)
 {
@@ -9,7 +9,7 @@ is_joined(const struct cs_problem *problem, int rank)
 		problem->at[rank + 1]);
 }
 
-/* Between OUT and `together`, as few copies as there are joined blocks. */
+/* Copy between OUT and `together`, joined blocks at once. */
 static void
 move(struct cs_builder *builder, struct cs_place together, int first, int count, bool is_out)
 {

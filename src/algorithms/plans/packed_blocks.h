@@ -10,26 +10,26 @@
 
 #include "plan/build.h"
 
-/* Zeroed before its first use; may be laid again once its message was waited for, and keeps its
- * CS_TMP. */
+/* Blocks of a message. Zeroed before its first use; may be laid again after the wait for its
+ * message, and keeps its CS_TMP. */
 struct cs_packed_blocks {
 	int first, count;       /* blocks */
 	size_t bytes;           /* of them */
-	struct cs_place place;  /* where they are together */
-	struct cs_place room;   /* CS_TMP, if it ever needed that */
+	struct cs_place place;  /* of the blocks together */
+	struct cs_place room;   /* CS_TMP, if ever needed */
 	size_t room_bytes;
 };
 
-/* Tells where blocks [first, first + count) are sent from or received. */
+/* Set the blocks, [first, first + count), and their place. */
 void cs_packed_lay(struct cs_builder *builder, struct cs_packed_blocks *packed, int first,
 		   int count);
-/* The blocks are in OUT, this starts to send them. */
+/* Start to send the blocks, which are in OUT, or to receive them. */
 int cs_packed_send(struct cs_builder *builder, struct cs_packed_blocks *packed, int peer);
 int cs_packed_recv(struct cs_builder *builder, struct cs_packed_blocks *packed, int peer);
-/* Puts the blocks into OUT after the receive was waited for. */
+/* Put the blocks into OUT, after the wait for the receive. */
 void cs_packed_open(struct cs_builder *builder, const struct cs_packed_blocks *packed);
 
-/* Copies blocks from `from`, where they are one after another, to their places in OUT. */
+/* Copy blocks from `from`, where they are one after another, to their places in OUT. */
 void cs_packed_unpack(struct cs_builder *builder, struct cs_place from, int first, int count);
 
 #endif

@@ -51,7 +51,7 @@ cs_pairs_save(struct cs_builder *builder)
 	return saved;
 }
 
-/* The most that the rank sends or receives. */
+/* Bytes that the rank sends or receives, the larger. */
 static uint64_t
 most_bytes(const struct cs_problem *problem)
 {
@@ -95,8 +95,7 @@ keep(struct window *window, int request)
 		window->requests[window->started++ % window->width] = request;
 }
 
-/* A rank waits only for messages of smaller distance than that of the one it starts next, so none
- * waits for ever. */
+/* No deadlock: a rank waits only for messages of smaller distance than the one it starts next. */
 void
 cs_pairs_scattered(struct cs_builder *builder, size_t width)
 {
@@ -136,9 +135,9 @@ cs_pairs_scattered_cost(const struct cs_problem *problem, size_t width, struct c
 
 /* --- pairwise --------------------------------------------------------------------------------- */
 
-/* With whom `rank` exchanges in a round so that both name each other (a round-robin tournament):
- * ranks whose sum is the round modulo an odd number; who would meet itself meets the last of an
- * even number of ranks, or rests (-1). */
+/* Partner of `rank` in a round of a round-robin tournament, so that both name each other: their sum
+ * is the round modulo an odd number; a rank that would meet itself meets the last of an even number
+ * of ranks, or rests (-1). */
 static int
 partner_of(int rank, int round, int p)
 {
@@ -206,8 +205,8 @@ cs_pairs_pairwise(struct cs_builder *builder)
 	}
 }
 
-/* With blocks of one size all rounds, though the rank may rest in the last; else up to that of its
- * last block. */
+/* Rounds: all if blocks have one size, though the rank may rest in the last; else up to its last
+ * block. */
 void
 cs_pairs_pairwise_cost(const struct cs_problem *problem, struct cs_cost *cost)
 {

@@ -5,9 +5,9 @@
  * Costs are exact where blocks have one size. With a matrix of sizes a rank knows its own row and
  * column only: its cost has its own bytes, and as rounds the most messages of a chain that ends
  * with one of its blocks, whatever the others' sizes are. No rank knows all three messages of the
- * chain a > b > c > d, so no rank can tell whether an empty one breaks it. Of all ranks' costs the
- * largest is the call's: exact in bytes, and in rounds if no block is empty, else an upper bound of
- * them. */
+ * chain a > b > c > d, so no rank knows whether an empty one breaks it. The call's cost is the
+ * largest of all ranks': exact in bytes, and in rounds if no block is empty, else an upper
+ * bound. */
 #ifndef CS_ALGORITHMS_PLANS_PAIRS_H
 #define CS_ALGORITHMS_PLANS_PAIRS_H
 
@@ -16,15 +16,15 @@
 
 #define CS_PAIRS_WINDOW 256 /* the largest */
 
-/* Where the block for `rank` is in IN, and the one from `rank` belongs in OUT. */
+/* Place of the block for `rank` in IN, and of the one from `rank` in OUT. */
 struct cs_place cs_pairs_in(const struct cs_problem *problem, int rank);
 struct cs_place cs_pairs_out(const struct cs_problem *problem, int rank);
 /* Bytes that come from `rank`. */
 size_t cs_pairs_recv_size(const struct cs_problem *problem, int rank);
-/* Own block into OUT, unless it is in place. */
+/* Copy the own block into OUT, unless in place. */
 void cs_pairs_keep_own(struct cs_builder *builder);
-/* For calls in place: the blocks for all other ranks one after another in CS_TMP, from rank + 1
- * on. */
+/* For calls in place: copy the blocks for all other ranks to CS_TMP, one after another from rank +
+ * 1 on. */
 struct cs_place cs_pairs_save(struct cs_builder *builder);
 
 /* Peers in the order rank + 1, rank + 2, ...; at most `width` sends and as many receives are under

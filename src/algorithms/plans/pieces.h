@@ -20,12 +20,12 @@ struct cs_pieces {
 
 /* problem->bytes in `count` pieces. Needs no cs_pieces_fini. */
 struct cs_pieces cs_pieces_of_vector(const struct cs_problem *problem, int count);
-/* problem's blocks. NO_MEMORY or OK; then cs_pieces_fini. */
+/* The problem's blocks. CS_NO_MEMORY or CS_OK; then cs_pieces_fini. */
 CS_CHECKED enum cs_status cs_pieces_of_blocks(struct cs_pieces *pieces,
 					      const struct cs_problem *problem);
 void cs_pieces_fini(struct cs_pieces *pieces);
 
-/* Where piece `index` begins; index may be their number: where the last ends. */
+/* Bytes before piece `index`, which may be the number of pieces. */
 static inline size_t
 cs_pieces_before(const struct cs_pieces *pieces, int index)
 {

@@ -1,4 +1,4 @@
-/* plans/pipe.c writes the steps of a rank in a tree through which a vector goes in segments. */
+/* plans/pipe.c — steps of a rank in a tree through which a vector goes in segments. */
 #include "algorithms/plans/pipe.h"
 
 struct state {
@@ -15,7 +15,7 @@ place_of(const struct state *state, size_t index)
 	return cs_plus(state->data, index * state->segment);
 }
 
-/* None behind the last segment. */
+/* 0 after the last segment. */
 static size_t
 bytes_of(const struct state *state, size_t index)
 {

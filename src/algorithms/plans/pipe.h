@@ -1,5 +1,5 @@
-/* plans/pipe.h — a vector goes down a tree in segments: a rank hands on the first while the next
- * are on their way.
+/* plans/pipe.h — a vector down a tree in segments: a rank passes the first on while the next are on
+ * their way.
  *
  *   window 2, one child:   recv 0, recv 1 | recv 0 over, send 0 | recv 2 | recv 1 over, send 1 | ..
  *                          recv 2 over, send 0 over, send 2 | .. */
@@ -17,8 +17,8 @@ struct cs_pipe {
 	int children[CS_PIPE_CHILDREN];
 };
 
-/* Bytes of a segment, as many as are usual for the algorithm; and segments under way between a rank
- * and each neighbour. */
+/* Bytes of a segment, with the algorithm's default; and segments under way between a rank and each
+ * neighbour. */
 enum { CS_PIPE_PARAM_SEGMENT, CS_PIPE_PARAM_WINDOW };
 #define CS_PIPE_PARAMS(usual) \
 	{ [CS_PIPE_PARAM_SEGMENT] = { "segment", "bytes of a message", usual, 64, 1 << 30 }, \

@@ -1,7 +1,7 @@
-/* plans/ports.c has the arithmetic of rounds in which a rank sends several messages at once. */
+/* plans/ports.c — cost of rounds in which a rank sends several messages at once. */
 #include "algorithms/plans/ports.h"
 
-/* Equal blocks: everybody sends and receives all but one, and every round counts. */
+/* Equal blocks: each rank sends and receives all but one, and every round counts. */
 void
 cs_ports_cost(const struct cs_problem *problem, size_t k, struct cs_cost *cost)
 {

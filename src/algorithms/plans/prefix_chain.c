@@ -4,8 +4,8 @@ struct chain {
 	struct cs_builder *builder;
 	size_t each;              /* bytes of a segment: whole elements */
 	size_t segments, window;
-	struct cs_place spare;    /* for what comes, a window of segments; the result itself where
-				   * that is free */
+	struct cs_place spare;    /* a window of received segments, unless they come to the
+				   * result */
 	struct cs_place sums;     /* an exscan's, while they are sent, a window of them */
 	bool comes_to_result;
 	int recvs[CS_PREFIX_CHAIN_WINDOW], sends[CS_PREFIX_CHAIN_WINDOW];
@@ -40,7 +40,7 @@ ask(struct chain *chain, size_t index)
 			      bytes_of(chain, index));
 }
 
-/* What came and the own segment: what the next rank gets, or CS_IN at the first rank. */
+/* Add the own segment to the received one; returns the next rank's, CS_IN at the first rank. */
 static struct cs_place
 add(struct chain *chain, size_t index)
 {
@@ -63,7 +63,7 @@ add(struct chain *chain, size_t index)
 	return sum;
 }
 
-/* The first rank's result, made while the segment is under way. */
+/* Copy the first rank's result, while the segment is under way. */
 static void
 keep_own(const struct chain *chain, size_t index)
 {
@@ -73,7 +73,7 @@ keep_own(const struct chain *chain, size_t index)
 		cs_build_copy(chain->builder, cs_out(at), cs_in(at), bytes_of(chain, index));
 }
 
-/* A segment's place, and its request's, is the one of a window before. */
+/* Pass a segment on, in the place and the requests of the one a window before. */
 static void
 pass_on(void *context, size_t index)
 {
@@ -114,8 +114,8 @@ cs_prefix_chain_build(struct cs_builder *builder)
 	if (chain.window > chain.segments)
 		chain.window = chain.segments ? chain.segments : 1;
 	size_t most = chain.each < problem->bytes ? chain.each : problem->bytes;
-	/* A scan's result is made of what comes; an exscan's is that, but in place the own segment
-	 * is still needed. */
+	/* A scan's result is a sum with the received segment; an exscan's is the received segment,
+	 * but in place the own one is still needed. */
 	chain.comes_to_result = is_exclusive(problem) && (!problem->is_in_place || !is_inner);
 	if (problem->rank && !chain.comes_to_result)
 		chain.spare = cs_build_tmp(builder, chain.window * most);

@@ -1,5 +1,5 @@
-/* plans/prefix_chain.h — scan and exscan down a chain: each rank adds its own to what comes from
- * the rank before, and sends it to the next, segment by segment.
+/* plans/prefix_chain.h — scan and exscan down a chain: each rank adds its own vector to that of the
+ * rank before, and sends the sum to the next, by segments.
  *
  *   p = 4, segments a b:   x0a -> 1                       a rank sends and receives the vector once
  *                          x0b -> 1    x01a -> 2

@@ -5,7 +5,7 @@ struct doubler {
 	struct cs_place sum;    /* of the ranks up to this one, as far as it goes: IN at first */
 	struct cs_place result; /* of an exscan: of those before this one; nothing yet if
 				 * !has_result */
-	struct cs_place spare;  /* for what comes */
+	struct cs_place spare;  /* for received vectors */
 	struct cs_place more;   /* an exscan's sums, while they are sent */
 	bool has_result;
 };
@@ -16,8 +16,8 @@ is_exclusive(const struct cs_problem *problem)
 	return problem->coll == CS_EXSCAN;
 }
 
-/* Where what comes in the first round goes: to the result at once, unless that is where the own
- * vector still is needed. */
+/* Place of a received vector: of an exscan's first one the result, unless the own vector is still
+ * needed there. */
 static struct cs_place
 place_of(const struct doubler *doubler)
 {
@@ -27,7 +27,8 @@ place_of(const struct doubler *doubler)
 	       !is_needed ? cs_out(0) : doubler->spare;
 }
 
-/* `come`: the sum of the ranks before those of the own one. `sends`: the own one is sent again. */
+/* Add `come`, the sum of the ranks before those of the own one. `sends`: the own one is sent
+ * again. */
 static void
 add(struct doubler *doubler, struct cs_place come, bool sends)
 {
@@ -50,7 +51,7 @@ add(struct doubler *doubler, struct cs_place come, bool sends)
 	doubler->has_result = true;
 }
 
-/* The first rank's result, made while its vector is under way. */
+/* Copy the first rank's result, while its vector is under way. */
 static void
 keep_own(struct cs_builder *builder)
 {

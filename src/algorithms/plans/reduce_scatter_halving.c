@@ -12,9 +12,9 @@ struct view {
 struct halving {
 	struct cs_builder *builder;
 	struct cs_pieces pieces;
-	struct view sum;       /* what this rank has: IN at first */
+	struct view sum;       /* of this rank: IN at first */
 	struct view kept;      /* CS_TMP for sums */
-	struct cs_place spare; /* for what comes */
+	struct cs_place spare; /* for received sums */
 	struct cs_place spare_odd;
 	bool has_spare_odd;
 };
@@ -25,7 +25,7 @@ at(const struct halving *halving, struct view view, int block)
 	return cs_plus(view.place, cs_pieces_before(&halving->pieces, block) - view.begin);
 }
 
-/* Starts to receive from the odd one of the other part, if this rank acts for it. Parts become
+/* Start to receive from the odd rank of the other part, if this rank acts for it. Parts become
  * smaller, so the first memory is enough for the later ones. */
 static int
 hear_odd(struct halving *halving, const struct cs_halving *cut, size_t bytes)

@@ -8,11 +8,10 @@
  *   0 1 . 2, 3 . 4:   0-2, 1 gives to 2        01     01      2      3      4
  *   0 . 1                                       0      1
  *
- * The odd rank of a larger part has no partner: the last rank of the other part takes what it gives
- * (plans/halving.h), and it goes on with the sums that it has. So every p takes ceil(log2 p)
- * rounds, and what a rank gives is one piece of memory, however uneven blocks are. Partners are far
- * away first, so the order of ranks is not kept; operations that are not commutative are
- * refused. */
+ * The odd rank of a larger part has no partner: the last rank of the other part gets its blocks
+ * (plans/halving.h), and the odd rank goes on with the sums that it has. So every p takes ceil(log2
+ * p) rounds, and a message is one piece of memory, however uneven blocks are. Partners are far away
+ * first, so the order of ranks is not kept; operations that are not commutative are refused. */
 #ifndef CS_ALGORITHMS_PLANS_REDUCE_SCATTER_HALVING_H
 #define CS_ALGORITHMS_PLANS_REDUCE_SCATTER_HALVING_H
 

@@ -1,6 +1,6 @@
-/* plans/reduce_scatter_pairwise.h — reduce_scatter as p - 1 exchanges: in round k each rank
- * gives the rank k above it that rank's block of its own vector, and adds what comes from the rank
- * k below.
+/* plans/reduce_scatter_pairwise.h — reduce_scatter as p - 1 exchanges: in round k each rank sends
+ * the rank k above it that rank's block of its own vector, and adds the block from the rank k
+ * below.
  *
  *   p = 4, rank 1, block 1 of ranks:   round 1 gets 0's   round 2 gets 3's   round 3 gets 2's
  *                                          0+1                0+1, 3             0+1, 2+3 -> all
@@ -17,7 +17,7 @@
 void cs_reduce_scatter_pairwise_build(struct cs_builder *builder);
 
 /* A rank sends all blocks but its own, and receives its own from all others. Rounds: p - 1 if no
- * block is empty; else a loop over all messages, as who receives nothing does not wait. */
+ * block is empty; if some are, CS_PRICE_NONE, as a rank without a block does not wait. */
 void cs_reduce_scatter_pairwise_cost(const struct cs_problem *problem, struct cs_cost *cost);
 
 #endif

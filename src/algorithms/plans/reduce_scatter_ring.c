@@ -40,7 +40,8 @@ sum(const struct ring *ring, int round, int piece)
 	return cs_plus(ring->sums[round % 2], (size_t)piece * ring->stride);
 }
 
-/* In round 0 input is sent, else what came in the round before. */
+/* Start a round's messages of a piece: in round 0 input is sent, else the sum of the round
+ * before. */
 static void
 start(struct ring *ring, int round, int piece)
 {
@@ -56,8 +57,8 @@ start(struct ring *ring, int round, int piece)
 					  piece_bytes(ring, block, piece));
 }
 
-/* Adds the own part of what came, and in the last round that is the result. The piece that was sent
- * is waited for before the next one comes into its place. */
+/* Add the own input to a received piece, in the last round into the result. Waits for the sent
+ * piece, before the next one comes into its place. */
 static void
 finish(struct ring *ring, int round, int piece)
 {
@@ -80,7 +81,7 @@ largest_block(const struct cs_problem *problem)
 	return most;
 }
 
-/* Whole elements; depends only on what all ranks know. */
+/* Choose whole elements, by numbers that all ranks know. */
 static void
 choose_stride(struct ring *ring, size_t segment, size_t largest)
 {

@@ -5,8 +5,8 @@
  *   rank 0 sends:     block 3          block 2          block 1     in rounds 0, 1, 2
  *
  * A block goes in pieces, so that one is added while the next comes: a piece is sent on as soon as
- * it is added. The order of ranks is that of the ring, not the one in which an operation that is
- * not commutative wants them; those are refused. */
+ * it is added. The order of ranks is that of the ring: operations that are not commutative are
+ * refused. */
 #ifndef CS_ALGORITHMS_PLANS_REDUCE_SCATTER_RING_H
 #define CS_ALGORITHMS_PLANS_REDUCE_SCATTER_RING_H
 

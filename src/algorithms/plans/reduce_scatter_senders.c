@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-/* --- who does what ---------------------------------------------------------------------------- */
+/* --- places and shares ------------------------------------------------------------------------ */
 
-/* Place 0 of a node adds, places 1, 2 .. send; a place's share of the vector is the nodes to which
- * it sends, place 0's its own node. Round 0 stands for the own node. A rank that is alone has place
- * 0 and all rounds. */
+/* Place 0 of a node adds, places 1, 2 .. send; a place's share of the vector is the blocks of the
+ * nodes to which it sends, place 0's of its own node. Round 0 stands for the own node. A rank that
+ * is alone has place 0 and all rounds. */
 struct layout {
 	const struct cs_problem *problem;
 	struct cs_node_ranks nodes;
@@ -83,7 +83,7 @@ sender_of(const struct layout *layout, int node, int round)
 	return cs_node_rank(&layout->nodes, node, senders ? 1 + (round - 1) % senders : 0);
 }
 
-/* The rounds of a place: itself, and then each `step`. */
+/* Step between the rounds of a place, the first of which is its number. */
 static int
 step_of(const struct layout *layout, int node, int place)
 {
@@ -125,7 +125,7 @@ mate(const struct part *part, int place)
 	return cs_node_rank(&part->layout.nodes, part->node, place);
 }
 
-/* Copies the blocks of a node's ranks; ranks that follow each other at once. */
+/* Copy the blocks of a node's ranks, consecutive ranks at once; returns their bytes. */
 static size_t
 pack_node(struct part *part, int node, struct cs_place to)
 {
@@ -162,7 +162,7 @@ pack(struct part *part)
 	}
 }
 
-/* Own share of a rank of the node, where it came to. */
+/* Place of the own share as a rank of the node has it. */
 static struct cs_place
 share_from(const struct part *part, struct cs_place come, int place, size_t bytes)
 {
@@ -171,7 +171,7 @@ share_from(const struct part *part, struct cs_place come, int place, size_t byte
 	return cs_plus(come, (size_t)(place < part->place ? place : place - 1) * bytes);
 }
 
-/* All shares to their places, and the own one summed in the order of ranks. */
+/* Send all shares to their places, and sum the own one in the order of ranks. */
 static void
 copy_in(struct part *part)
 {
@@ -202,7 +202,7 @@ struct requests {
 	int recv, send;
 };
 
-/* With the nodes `round` above and below; `given` is this node's sum for the one above. */
+/* Exchange with the nodes `round` above and below; `given` is this node's sum for the one above. */
 static struct requests
 exchange(struct part *part, int round, struct cs_place given, struct cs_place to)
 {
@@ -216,7 +216,7 @@ exchange(struct part *part, int round, struct cs_place given, struct cs_place to
 	};
 }
 
-/* A sender: what comes goes on to place 0, while the next exchange begins. */
+/* A sender: pass received sums on to place 0, while the next exchange begins. */
 static void
 relay(struct part *part)
 {
@@ -238,7 +238,7 @@ relay(struct part *part)
 	}
 }
 
-/* Place 0: what the senders hand on, or with no other rank on the node, an exchange of its own. */
+/* Place 0: receive from the node's sender, or exchange if there is no other rank on the node. */
 static struct requests
 begin_round(struct part *part, int round, struct cs_place given)
 {

@@ -9,14 +9,14 @@
  *   exchange 3    a1:  sum of D -> D,   from B: B's sum of A -> a0          while a0 adds C's
  *   copy-out      a0 gives each rank its block
  *
- * Exchange k is with the nodes k above and k below, as in plans/reduce_scatter_pairwise.h, and
- * one sender after the other has its turn, so that s of them run side by side. The paper's senders
- * share a buffer with the reducer and mark a flag; here a message in the node is both. The one rank
- * of a node with no other sends and adds; if all are so, or node_of is NULL, this is pairwise
+ * Exchange k is with the nodes k above and k below, as in plans/reduce_scatter_pairwise.h, and one
+ * sender after the other has its turn, so that s of them run side by side. The paper's senders
+ * share a buffer with the reducer and mark a flag; here a message in the node is both. The only
+ * rank of a node sends and adds; if each node has one rank, or node_of is NULL, this is pairwise
  * exchange.
  *
  * The order of ranks is kept where the ranks of each node are consecutive, and numbers of nodes
- * rise with them; elsewhere operations that are not commutative are refused.
+ * rise with them; else operations that are not commutative are refused.
  *
  * CS_TMP: a copy of the input, with all blocks of a sender together, and what the senders get in
  * the copy-in. */

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#define LEAST_BLOCK 64       /* bytes: below that all is start-up */
-/* Of all blocks together, and one more of each: bounds the steps of a plan */
+#define LEAST_BLOCK 64       /* bytes: smaller ones are all start-up */
+/* Full ones of all blocks together, which bounds the steps of a plan */
 #define MOST_SEGMENTS 16384u
 
 /* The segments that come past one link of the ring, in their order. */
@@ -38,7 +38,7 @@ segments(const struct cs_problem *problem, int rank, size_t block)
 	return bytes / block + (bytes % block != 0);
 }
 
-/* The next segment of the stream, which must have one. */
+/* The next segment of the stream, which must have one: its place and bytes. */
 static size_t
 next(struct stream *stream, struct cs_place *from)
 {
@@ -57,7 +57,7 @@ next(struct stream *stream, struct cs_place *from)
 	return bytes;
 }
 
-/* What comes from the left: requests by segment. */
+/* Receives from the left: requests by segment. */
 struct intake {
 	struct stream stream;
 	int left;
@@ -175,11 +175,11 @@ spread_of(const struct cs_problem *problem)
 	return spread;
 }
 
-/* Seed 001, 2.4: equal blocks stay whole. One block only is a pipeline of p - 1 links, which takes
- * m / B + p - 2 rounds. Else equation 2: m / B + (p + z) / 2 - 1 + floor(z / (p - z)) rounds, z of
- * p blocks empty, half of the others with a partial segment. Rounds of a + bB each take the least
- * time at B = sqrt(m a / b / c), c the rounds that do not depend on B; a / b is the parameter
- * `startup`. In whole numbers, for all ranks must find the same. */
+/* Block by seed 001, 2.4: equal blocks stay whole. One block only is a pipeline of p - 1 links,
+ * which takes m / B + p - 2 rounds. Else equation 2: m / B + (p + z) / 2 - 1 + floor(z / (p - z))
+ * rounds, z of p blocks empty, half of the others with a partial segment. Rounds of a + bB each
+ * take the least time at B = sqrt(m a / b / c), c the rounds that do not depend on B; a / b is the
+ * parameter `startup`. In whole numbers, for all ranks must find the same. */
 static uint64_t
 best_block(const struct cs_problem *problem)
 {

@@ -3,15 +3,15 @@
  *
  *   order 0 1 2, blocks aa . b  0 -> 1: a a b  1 -> 2: a a  2 -> 0: b  ('.': empty)
  *
- * A rank sends the segments of its own block, then each that comes from the left in the order in
- * which they come, but not those of its right neighbour. It keeps `window` receives started ahead
- * of its sends, and waits for the send `window` before it starts one.
+ * A rank sends the segments of its own block, then those from the left in the order in which they
+ * come, but not those of its right neighbour. It keeps `window` receives started ahead of its
+ * sends, and waits for the send `window` before it starts one.
  *
- * This ends on any wire: look at the rank that has started the fewest sends, k, and waits. Its send
- * k - window is received, because its right neighbour has as many receives started. The segment
- * that send k hands on, receive k - own, was sent if `own`, the segments of its own block, is at
- * least one, as its left neighbour has started k sends; and if it is none, then the same holds for
- * the nearest to the left that has a block and k sends. */
+ * No deadlock on any wire: look at the rank that has started the fewest sends, k, and waits. Its
+ * send k - window is received, because its right neighbour has as many receives started. The
+ * segment that send k hands on, receive k - own, was sent if `own`, the segments of its own block,
+ * is at least one, as its left neighbour has started k sends; and if it is none, then the same
+ * holds for the nearest to the left that has a block and k sends. */
 #ifndef CS_ALGORITHMS_PLANS_RING_H
 #define CS_ALGORITHMS_PLANS_RING_H
 
@@ -20,7 +20,7 @@
 
 #define CS_RING_MOST_WINDOW 64
 
-/* Parameters of the pipelined rings, and what cs_ring_block and cs_ring_window read. */
+/* Parameters of the pipelined rings, which cs_ring_block and cs_ring_window read. */
 enum { CS_RING_SEGMENT, CS_RING_STARTUP, CS_RING_WINDOW };
 #define CS_RING_PARAMS \
 	{ [CS_RING_SEGMENT] = \
@@ -40,13 +40,13 @@ struct cs_ring {
 
 void cs_ring_build(struct cs_builder *builder, const struct cs_ring *ring);
 
-/* Of any order, block and window: the first segment takes p - 1 messages to its last rank, and
- * later ones wait for no more of them. A rank receives all but its own block, and sends all but
- * that of the next; one of them does so with the smallest. */
+/* Cost of any order, block and window: the first segment takes p - 1 messages to its last rank, and
+ * later ones wait for no more messages. A rank receives all but its own block, and sends all but
+ * the next rank's; the most is all but the smallest. */
 void cs_ring_cost(const struct cs_problem *problem, struct cs_cost *cost);
 
-/* The size of segments by its parameter, or if that is 0 by the blocks, as seed 001, 2.4 says; at
- * least so large that all blocks together have no more than 16384 full ones. The window by its
+/* Bytes of a segment by its parameter, or if that is 0 by the blocks (seed 001, 2.4); at least 64,
+ * and so many that all blocks together have no more than 16384 full segments. The window by its
  * parameter. */
 size_t cs_ring_block(const struct cs_problem *problem);
 size_t cs_ring_window(const struct cs_problem *problem);

@@ -7,7 +7,7 @@ cs_partition_even(struct cs_partition *partition, int fanout)
 	partition->tabled = 0;
 }
 
-/* When a part of `count` ends that gives `cut` members to a child. */
+/* End time of a part of `count` that gives `cut` members to a child. */
 static uint64_t
 ends(const struct cs_partition_times *times, const uint64_t *t, int count, int cut)
 {
@@ -15,11 +15,10 @@ ends(const struct cs_partition_times *times, const uint64_t *t, int count, int c
 	return (uint64_t)cut * times->block + (child > rest ? child : rest);
 }
 
-/* t(1) = 0, t(n) = min over c of  c block + max(message + t(c), gap + t(n - c)). While the child is
- *                                 the first to end, a
- * larger c is no worse, for t grows by a block or more per member; after that it only costs. So the
- * best c is at the point where this turns, or just before it, and that point only moves up as n
- * grows. */
+/* The recurrence t(1) = 0, t(n) = min over c of  c block + max(message + t(c), gap + t(n - c)).
+ * While the child is the first to end, a larger c is no worse, for t grows by a block or more per
+ * member; after that it only costs. So the best c is at the point where this turns, or just before
+ * it, and that point only moves up as n grows. */
 void
 cs_partition_split(struct cs_partition *partition, int count,
 		   const struct cs_partition_times *times)
@@ -59,7 +58,7 @@ cs_partition_split_by(struct cs_partition *partition, const struct cs_problem *p
 	cs_partition_split(partition, problem->ranks, &times);
 }
 
-/* Of what is left, the share of the next child of this step. */
+/* The next child's share of the rest in this step. */
 static int
 even_share(const struct cs_partition *partition, struct cs_subtree *part)
 {

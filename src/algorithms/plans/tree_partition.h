@@ -1,9 +1,8 @@
-/* plans/tree_partition.h — trees that are told by how a row of members is cut into parts (seed
- * 000, 5.1.3).
+/* plans/tree_partition.h — trees given by cuts of a row of members into parts (seed 000, 5.1.3).
  *
- * A part is some members one after another; its first one has, or collects, what belongs to all of
- * it. It cuts off the end of its part for a child, which does the same with that, and goes on with
- * the rest, until only itself is left:
+ * A part is consecutive members; the first has, or collects, the blocks of all of them. It cuts off
+ * the end of its part for a child, which does the same there, and goes on with the rest, until only
+ * itself is left:
  *
  *   8 members:  0 1 2 3 4 5 6 7 -> 0 1 2 3 | 4 5 6 7 -> 0 1 | 2 3 | 4 5 | 6 7 -> 0|1|2|3|4|5|6|7
  *
@@ -35,14 +34,14 @@ struct cs_partition_times { /* in any unit */
 struct cs_subtree {
 	int first, count;
 	int parent; /* the first of the part that it was cut from */
-	int index;  /* which of the parent's children this is */
+	int index;  /* number among the parent's children */
 	int depth;  /* ancestors */
 	int cut;    /* children so far */
 	int left;   /* children still to come in this step; 0: a step begins */
 };
 
 void cs_partition_even(struct cs_partition *partition, int fanout);
-/* The cuts that are best in the LogGP model for parts of up to `count`. */
+/* The best cuts in the LogGP model for parts of up to `count`. */
 void cs_partition_split(struct cs_partition *partition, int count,
 			const struct cs_partition_times *times);
 
@@ -60,9 +59,9 @@ enum { CS_CUTS_LATENCY, CS_CUTS_OVERHEAD, CS_CUTS_GAP, CS_CUTS_BYTE };
 	[CS_CUTS_BYTE] = { "byte_ps", "time that a byte takes on a link, in 1/1000 ns (G)", 100, \
 			   0, 1000000 }
 
-/* Takes the next child's part from the end of `part`, which has two members or more. */
+/* Cut the next child's part from the end of `part`, which has two members or more. */
 struct cs_subtree cs_subtree_cut(const struct cs_partition *partition, struct cs_subtree *part);
-/* The part of `count` members that `member` is the first one of. */
+/* The part whose first member is `member`, of `count` members in all. */
 struct cs_subtree cs_subtree_of(const struct cs_partition *partition, int count, int member);
 
 #endif

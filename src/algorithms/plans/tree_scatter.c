@@ -35,7 +35,7 @@ size_of(const struct row *row, int group)
 	return first_of(row, group + 1) - first_of(row, group);
 }
 
-/* The root's node first: its ranks, from `order + at` on, to the front. */
+/* Move the ranks of the root's node, from `order + at` on, to the front. */
 static void
 put_first(int *order, int at, int count, int *spare)
 {
@@ -81,7 +81,7 @@ row_init(struct row *row, const struct cs_problem *problem, int senders)
 	return true;
 }
 
-/* Which rank of a group takes the messages to, or from, its child of that index. */
+/* Place of the rank of a group that sends to, or receives from, its child of that index. */
 static int
 sender_of(const struct row *row, int group, int index, int senders)
 {
@@ -89,7 +89,7 @@ sender_of(const struct row *row, int group, int index, int senders)
 	return most > 1 ? index % most : 0;
 }
 
-/* --- what a head deals with ------------------------------------------------------------------- */
+/* --- messages of a group's head --------------------------------------------------------------- */
 
 /* The blocks of a child's part, or of another rank of the own group: [position, position +
  * count). */
@@ -111,9 +111,9 @@ struct walk {
 	struct row row;
 	struct cs_subtree part; /* of groups; the own group is its first one */
 	int self, head;
-	int outside;         /* whom the head gets its part from, or sends it to */
+	int outside;         /* peer from which the head gets its part, or to which it sends it */
 	size_t own, bytes;   /* own block, all of the part */
-	enum cs_memory memory; /* where the program has, or wants, the blocks */
+	enum cs_memory memory; /* of the program's blocks */
 	size_t *before;      /* by position: bytes of the blocks before, one more at the end; NULL
 			      * with blocks of one size */
 	size_t *at;          /* by rank: of its block in the program's memory; NULL: one after
@@ -138,7 +138,8 @@ find_part(struct walk *walk)
 	walk->outside = rank_at(row, first_of(row, parent) + sender);
 }
 
-/* Only what is needed, since in a simulation each of many ranks does this. False: no memory. */
+/* Sum up sizes as far as needed, since in a simulation each of many ranks does. False: no
+ * memory. */
 static bool
 measure(struct walk *walk)
 {
@@ -174,7 +175,7 @@ before(const struct walk *walk, int position)
 	return walk->before ? walk->before[position] : (size_t)position * walk->problem->bytes;
 }
 
-/* At the root: where the program has, or wants, the rank's block. */
+/* At the root: offset of the rank's block in the program's memory. */
 static size_t
 at_of(const struct walk *walk, int rank)
 {
@@ -242,10 +243,10 @@ init(struct walk *walk, struct cs_builder *builder, const struct cs_partition *p
 	return true;
 }
 
-/* --- where the blocks are --------------------------------------------------------------------- */
+/* --- places of blocks ------------------------------------------------------------------------- */
 
-/* The first blocks from *position on that are one run in the program's memory: their bytes, 0 if
- * there are no more. */
+/* Bytes of the first blocks from *position on that are one run in the program's memory; 0: no
+ * more. */
 static size_t
 next_run(const struct walk *walk, int *position, int end, size_t *at)
 {
@@ -272,7 +273,7 @@ place_at_root(struct walk *walk, struct message *message)
 					    : (struct cs_place){ walk->memory, at };
 }
 
-/* Root: from the program's memory to the message's place, or back. */
+/* Root: copy from the program's memory to the message's place, or back. */
 static void
 repack(struct walk *walk, const struct message *message, bool is_back)
 {
@@ -287,7 +288,7 @@ repack(struct walk *walk, const struct message *message, bool is_back)
 	}
 }
 
-/* Head: its part from `base` on. */
+/* Head: place of a message in its part, which begins at `base`. */
 static struct cs_place
 place_in(const struct walk *walk, const struct message *message, struct cs_place base)
 {
@@ -426,7 +427,7 @@ struct roles {
 	void (*other)(struct walk *walk);
 };
 
-/* note: messages of parts between the root and here. */
+/* Build a rank's plan by its role. builder->note: messages of parts from the root to this rank. */
 static void
 play(const struct roles *roles, struct cs_builder *builder, const struct cs_partition *partition,
      int senders)

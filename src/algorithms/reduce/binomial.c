@@ -1,5 +1,5 @@
 /* Reduce, binomial tree (seed 002, 3.7.1 and 3.7.4): the broadcast's tree the other way; each rank
- * adds what its children have and sends it on.
+ * adds its children's vectors and sends the sum on.
  *
  *   p = 6, root 0:  1 -> 0, 3 -> 2, 5 -> 4;  2 -> 0;  4 -> 0  at 0: ((x0 x1) (x2 x3)) (x4 x5)
  *

@@ -1,8 +1,8 @@
 /* Reduce, hierarchical with dynamic leader selection (seed 002, 3.7.1): the last arriver of a node
- * leads, and who is early leaves its vector in the node's memory and is back at once.
+ * leads, and early ranks leave their vectors in the node's memory and return at once.
  *
  * Cost: for the last of m ranks of a node ceil(log2 m) vectors to add, and then the messages of a
- * k-nomial tree of nodes. Where all come at once, a hop more for each of those sums than hier:host
+ * k-nomial tree of nodes. If all come at once, a hop more for each of those sums than hier:host
  * needs. */
 #include "algorithms/algorithm.h"
 #include "algorithms/late/dynamic_leader.h"

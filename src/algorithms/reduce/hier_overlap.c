@@ -6,9 +6,8 @@
  *   leader                     sum k ----> parent's area, while piece k+1 is reduced and the
  *                              children's k+1 arrives
  *
- * There is nothing to copy out but at the root: what comes is reduced from where it was written to,
- * by all ranks of the node, each its slice. Cost: one write per node and piece. Wins over verbs
- * with large vectors. */
+ * Only the root copies out: received sums are reduced where they were written, by all ranks of the
+ * node, each its slice. Cost: one write per node and piece. Wins over verbs with large vectors. */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/node_reduce.h"
@@ -55,7 +54,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	state_of(op)->ring.step = round->here - 1;
 }
 
-/* The leader says at once that the children's sums of a piece may come. */
+/* Start the leader's receives of the children's sums of a piece at once. */
 static enum cs_status
 ask_children(struct cs_op *op)
 {
@@ -85,12 +84,12 @@ reduce_own(struct cs_op *op)
 				    count_of(op, round->index));
 }
 
-/* With two areas nobody waits in a circle: one is given back a piece later, when the leader's
+/* No ranks wait in a circle with two areas: one is given back a piece later, when the leader's
  * message is complete. */
 static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out,
 					  .bring = reduce_own };
 
-/* The children's sums onto the node's, the own slice. */
+/* Add the children's sums to the node's, in the own slice. */
 static enum cs_status
 add_children(struct cs_op *op)
 {
@@ -121,7 +120,7 @@ sends(const struct state *state)
 	return state->place && state->wire;
 }
 
-/* The sum of this node and all below it is in the area when all slices are. */
+/* Send the sum of this node and all below it, or copy it out, once all slices are in the area. */
 static enum cs_status
 hand_on(struct cs_op *op)
 {

@@ -1,5 +1,5 @@
 /* Reduce, k-nomial tree (the n-way binomial tree of seed 000, 5.1.3, and the k-ary one of seed 002,
- * 2.3.2, from the leaves to the root): each rank takes the vectors of k - 1 children at a time.
+ * 2.3.2, from the leaves to the root): each rank receives the vectors of k - 1 children at a time.
  *
  *   p = 9, k = 3, root 0:   1, 2 -> 0   4, 5 -> 3   7, 8 -> 6;   3, 6 -> 0
  *

@@ -16,7 +16,7 @@
 struct inbox {
 	struct cs_builder *builder;
 	size_t window;
-	int asked; /* ranks before this one were asked */
+	int asked; /* receives from ranks before this one are started */
 	int requests[MOST_WINDOW];
 	struct cs_place spare[MOST_WINDOW];
 	struct cs_place first; /* rank 0's vector, and the sum of those before the root's */
@@ -44,8 +44,8 @@ ask_before(struct inbox *inbox, int64_t end)
 /* Parameters. */
 enum { WINDOW };
 
-/* In place the own vector is where the result is to be, so the sum of those before it grows
- * elsewhere. */
+/* Combine all vectors in rank order. In place the own one is in OUT, so the sum of those before it
+ * is in CS_TMP. */
 static void
 combine(struct cs_builder *builder)
 {

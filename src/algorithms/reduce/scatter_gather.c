@@ -1,5 +1,5 @@
 /* Reduce, scatter and gather (seed 002, 3.7.4: MPICH's for larger sizes): partners exchange halves
- * of what they have, so that each rank ends with the sum of one piece; the pieces are gathered at
+ * of their vectors, so that each rank ends with the sum of one piece; the pieces are gathered at
  * the root the same way back.
  *
  *   p = 4, root 0, pieces that a rank has the sums of, and of how many ranks:

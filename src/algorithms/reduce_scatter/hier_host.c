@@ -1,5 +1,5 @@
 /* Reduce_scatter(_block), hierarchical (seed 002, 2.3.1): on one node each rank reduces its own
- * block out of everybody's slots (one hop); on several, slices of all blocks in node memory, then
+ * block out of all ranks' slots (one hop); on several, slices of all blocks in node memory, then
  * the leaders' host reduce_scatter; short vectors the leader reduces alone. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/node_reduce_scatter.h"

@@ -1,5 +1,5 @@
 /* Reduce_scatter(_block), pairwise exchange (seed 002, 2.3.1): in round k each rank sends the rank
- * k above it that rank's block, and adds what comes from the rank k below
+ * k above it that rank's block, and adds the block from the rank k below
  * (plans/reduce_scatter_pairwise.h).
  *
  *   p = 4, block 1 at rank 1:   1  |  0+1  |  0+1, 3  |  0+1, 2+3  ->  0+1+2+3

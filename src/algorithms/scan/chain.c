@@ -1,5 +1,5 @@
-/* Scan and exscan, pipelined chain (plans/prefix_chain.h): each rank adds its own to what the
- * rank before it sends, and sends that on, segment by segment.
+/* Scan and exscan, pipelined chain (plans/prefix_chain.h): each rank adds its own vector to that of
+ * the rank before it, and sends the sum on, by segments.
  *
  * Cost: each segment takes p - 1 rounds, and the last one starts when the others are on their way:
  * the time is that of p - 2 + segments messages. A rank sends and receives each byte once. For few

@@ -1,6 +1,6 @@
 /* Scan and exscan, hierarchical (the scheme of seed 002, 2.3.1, which has none for prefixes):
- * vectors in the memory of a node, whose ranks sum up what comes before them; between nodes an
- * exscan of the nodes' sums (hier/prefix.h). */
+ * vectors in the memory of a node, whose ranks sum up those before them; between nodes an exscan of
+ * the nodes' sums (hier/prefix.h). */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/prefix.h"
 

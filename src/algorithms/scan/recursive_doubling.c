@@ -1,5 +1,5 @@
-/* Scan and exscan, recursive doubling (plans/prefix_doubling.h): in round k each rank sends
- * what it has summed up to the rank 2^k behind it.
+/* Scan and exscan, recursive doubling (plans/prefix_doubling.h): in round k each rank sends its sum
+ * to the rank 2^k above it.
  *
  * Cost: at most log2 p rounds, rounded down, in which the first rank sends the vector log2 p
  * times, rounded up. For small vectors. */

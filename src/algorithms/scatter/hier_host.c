@@ -1,6 +1,6 @@
 /* Scatter(v), hierarchical (seed 002, 2.3.1): the root writes all blocks into its node's memory,
- * the leaders' host scatterv brings each node its own, everybody copies its block out. One node:
- * straight out of the root's ring. Of scatterv the leaders scatter the sizes first, which only the
+ * the leaders' host scatterv sends each node its own, each rank copies its block out. One node:
+ * straight out of the root's ring. In scatterv the leaders scatter the sizes first, which only the
  * root knows. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/rooted.h"
