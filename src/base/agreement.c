@@ -56,7 +56,7 @@ read_process(const char *pid, const char *name, char *text, size_t room)
 	return bytes;
 }
 
-/* Rank of a process of this job, by the launcher's number, or -1; the launcher has started both that
+/* Rank of a process of this job, by the launcher's number, or -1; the launcher has started that
  * process and this one. */
 static int
 rank_of(const char *pid)
@@ -97,7 +97,7 @@ has_library(const char *pid)
 	return has || is_empty;
 }
 
-/* Process of a rank of this job on this node without the library, and its rank; 0: there is none. */
+/* Process and rank of this job, on this node, that has no library; 0: there is none. */
 static long
 find_missing(int *rank)
 {

@@ -1,5 +1,5 @@
-/* base/agreement.h — agreement of all processes of a job at MPI_Init: can each of them start, and do
- * all want the same?
+/* base/agreement.h — agreement of all processes of a job at MPI_Init: whether each can start, and
+ * all want the same.
  *
  *   1  duplicate MPI_COMM_WORLD    a communicator of our own: no receive of the program's, not even
  *                                  of a thread that receives anything from anybody while MPI_Init
@@ -41,8 +41,8 @@ struct cs_agreement_wire {
 	int rank;
 	int seconds; /* to wait for the others; 0: for ever */
 	/* Begin to duplicate MPI_COMM_WORLD (MPI_Comm_idup), and an allreduce of MPI_MIN of
-	 * CS_AGREED_WORDS words on the duplicate; false: refused. Both arrays stay as they are until
-	 * `test` sees its end. */
+	 * CS_AGREED_WORDS words on the duplicate; false: refused. Both arrays live until `test`
+	 * sees its end. */
 	bool (*duplicate)(void);
 	bool (*allreduce)(const uint64_t *words, uint64_t *least);
 	/* Sets is_done if the one that was begun last is complete; false: it failed. */
@@ -60,9 +60,9 @@ void cs_agreement_name_job(void);
 /* Replaces each of the words by the least of all ranks', but for CS_AGREED_TROUBLES, which becomes
  * rank 0's. Collective over all ranks, as long as it takes. After ten seconds one line says what is
  * wrong; after wire->seconds one names the rank without the library, if it is on a node of one that
- * waits, and the job ends. Going on without that rank is no way out: it would be in another
- * collective than the others by then. So does it at once if other data than these words came from a rank
- * without the library. False: the MPI refused. */
+ * waits, and the job ends: it cannot go on without that rank, which would be in another collective
+ * than the others by then. The job ends at once if a rank without the library gave other data.
+ * False: the MPI refused. */
 bool cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED_WORDS]);
 
 /* After it: this process tells the lines that it kept if they are not also rank 0's, unless another

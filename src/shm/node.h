@@ -14,8 +14,8 @@
  * A line also says which call it is of (coll/call.h: cs_call_signature). Ranks that make different
  * calls are the program's error; who meets a line of another call, or waits for one of a rank that
  * has left the call, waits for nothing more in it, takes lines without data for the rest, and says
- * so in op->outcome. On several nodes the job ends instead: slots of the area are taken by all alike
- * or not at all.
+ * so in op->outcome. On several nodes the job ends instead: all take slots of the area alike, or
+ * not at all.
  *
  * Small messages travel in the line itself (one transfer of a cache line carries flag and data).
  * What is read from shared memory is checked before it is used as a size or an index. */

@@ -38,7 +38,8 @@ gather_bring_sizes(struct cs_op *op)
 	cs_line_say(&op->node, line, op->call.bytes);
 	line->word[1] = puts_out(op);
 	if (line->word[1])
-		cs_copy_in(op, cs_node_small(&op->node, CS_SLOT_SMALL), op->call.send.base, op->call.bytes);
+		cs_copy_in(op, cs_node_small(&op->node, CS_SLOT_SMALL), op->call.send.base,
+			   op->call.bytes);
 	cs_node_publish(&op->node, line, rooted->is_root ? 2 : 1);
 	if (!line->word[1])
 		return CS_OK;

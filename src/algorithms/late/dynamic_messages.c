@@ -12,7 +12,8 @@ enum { UP, DOWN, WORDS };
 static uint64_t
 number_of(const struct cs_dynamic *state, uint64_t round, int part, int kind)
 {
-	return state->number + CS_NUMBER_KINDS * cs_dynamic_place(state, round, part) + (uint64_t)kind;
+	return state->number + CS_NUMBER_KINDS * cs_dynamic_place(state, round, part) +
+	       (uint64_t)kind;
 }
 
 static void

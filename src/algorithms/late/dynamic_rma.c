@@ -98,7 +98,8 @@ message(struct cs_op *op, uint64_t round, int part, int child)
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	int node = source(op, state, child);
 	return cs_rma_message(state->window, node,
-				 neighbour(state, node)->received + cs_dynamic_place(state, round, part));
+			      neighbour(state, node)->received +
+				      cs_dynamic_place(state, round, part));
 }
 
 static bool

@@ -45,7 +45,8 @@ truncated(const struct cs_serving *serving)
 	const struct cs_seat *seat = communicator->seat;
 	const int *node_of = seat->team.shape.node_of;
 	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
-	bool is_of_root = !serving->op.node.outcome.truncated && gathers && communicator->rank != call->root &&
+	bool is_of_root = !serving->op.node.outcome.truncated && gathers &&
+			  communicator->rank != call->root &&
 			  node_of[communicator->rank] == node_of[call->root];
 	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
@@ -81,7 +82,8 @@ attend(struct cs_serving *serving)
 		cs_op_finish(op);
 	cs_node_op_fini(&op->node);
 	note_wrong(serving);
-	return !(op->node.outcome.bits & CS_OUTCOME_LEFT) || cs_serve_not(serving, op->node.outcome.refused);
+	return !(op->node.outcome.bits & CS_OUTCOME_LEFT) ||
+	       cs_serve_not(serving, op->node.outcome.refused);
 }
 
 bool

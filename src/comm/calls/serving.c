@@ -1,5 +1,5 @@
-/* comm/calls/serving.c — the state of one collective call: types, times, and counts of calls that the
- * host makes. */
+/* comm/calls/serving.c — the state of one collective call: types, times, and counts of calls of
+ * the host. */
 #include "comm/calls/serving.h"
 
 #include "base/clock.h"
