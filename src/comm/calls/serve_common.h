@@ -51,8 +51,8 @@ cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes)
 	return cs_serve_choose_skewed(serving, coll, bytes, 1, CS_ORDER_NONE);
 }
 
-/* Runs the operation's call by the chosen algorithm, and notes errors. `signature`: cs_call_signature;
- * for a reduction, with the bytes in its lower bits. False: the plan was
+/* Runs the operation's call by the chosen algorithm, and notes errors. `signature`:
+ * cs_call_signature; for a reduction, with the bytes in its lower bits. False: the plan was
  * refused, on all ranks; nothing was written, and the host is to do the call. */
 bool cs_serve_run(struct cs_serving *serving, uint64_t signature);
 static inline uint64_t
