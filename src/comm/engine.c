@@ -282,7 +282,7 @@ end(void)
 	cs_pmpi.Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
 }
 
-/* What all ranks have agreed: whether this job is ours. */
+/* Outcome of the agreement: whether this job is served. */
 static void
 heed(const uint64_t *agreed)
 {

@@ -1,22 +1,22 @@
-/* ib/internal.h — what the files of this room share. A file calls those below it only:
+/* ib/internal.h — types and functions of this room's files. A file calls those below it only:
  *
- *   ib.c         opening and closing; which file looks after which kind of slot
+ *   ib.c         opening and closing; the table of kinds of slots
  *   wire.c       a group's wire: requests, order, waiting  multicast.c, multicast_open.c
- *   progress.c   completions, and what else there is to do
- *   window.c     writes that nobody asks for
- *   connect.c    how a pair comes to talk by verbs            large.c  ready, data, fragments
+ *   progress.c   completions, and other work of a turn
+ *   rma_window.c writes into other nodes' windows
+ *   connect.c    connections, once for each pair              large.c  ready, data, fragments
  *   ring.c       slots and credits: small messages
  *   peer.c       posting, and failures                             memory.c    slots, queues, pins
- *   message.c    queues of messages                                port.c      which device
+ *   message.c    queues of messages                                port.c      choice of the device
  *
- * What comes in a slot goes up by the table of kinds.
+ * Data in a slot is passed up by the table of kinds (struct cs_kind_ops).
  *
  *   struct cs_ib       the process
  *   struct cs_peer     another process: one connection    shared by all groups
  *   struct cs_channel  another rank of one group          messages in order, numbered by tag
  *   struct cs_message  one message of a wire's user       lies in the user's struct cs_request
  *
- * All of it is touched under ib->busy only. */
+ * All of it is accessed under ib->busy only. */
 #ifndef CS_IB_INTERNAL_H
 #define CS_IB_INTERNAL_H
 
@@ -29,23 +29,23 @@
 #include <string.h>
 
 #define CS_SENDS 64   /* requests in a connection's send queue */
-/* Receives beyond the slots: for data, credits, and those not posted again yet */
+/* Receives beyond the slots: for data, credits, and receives not posted again yet */
 #define CS_SPARE 40
 #define CS_BATCH 8    /* receives posted again at once, at most */
 #define CS_INLINE_WANTED 128
 #define CS_SLAB ((size_t)1 << 20) /* bytes of slots registered at once */
 #define CS_MOST_CQES 8192
 #define CS_HELLO_BYTES 64
-#define CS_LEAST_SLOT 128     /* holds a hello, and whatever else has a size of its own */
-#define CS_MOST_SLOTS (1 << 14) /* a credit's 16 bits tell an old count from a new one */
+#define CS_LEAST_SLOT 128     /* bytes; holds a hello, and each other message of fixed size */
+#define CS_MOST_SLOTS (1 << 14) /* so that a credit's 16 bits are unambiguous */
 
 /* Kind of an arriving immediate, in its upper two bits. */
 enum cs_word { CS_WORD_SLOT, CS_WORD_CREDIT, CS_WORD_DATA, CS_WORD_BYE };
 #define CS_WORD_BITS 30
 #define CS_WORD_MASK ((UINT32_C(1) << CS_WORD_BITS) - 1)
 
-/* A channel's number: its place in the table, and above that how often places were given, so that
- * what was sent to a closed channel (CS_KIND_ASK may come late) is not taken for a new one's. */
+/* A channel's number: its place in the table, and above it a count of places given, so that data
+ * for a closed channel (CS_KIND_ASK may arrive late) is not taken for a new one's. */
 #define CS_PLACE_BITS 24
 #define CS_PLACE(number) ((number) & ((UINT32_C(1) << CS_PLACE_BITS) - 1))
 
@@ -59,14 +59,14 @@ enum cs_posted { CS_POSTED_RECEIVE, CS_POSTED_SLOT, CS_POSTED_DATA, CS_POSTED_CR
 		 CS_POSTED_COUNT, CS_POSTED_KINDS = 8 };
 _Static_assert(CS_POSTED_RECEIVE == 0, "a receive's wr_id is the peer's address alone");
 
-/* The end of a slot; the payload is before it, from a multiple of 8 bytes on. */
+/* End of a slot; the payload is before it, from a multiple of 8 bytes on. */
 struct cs_trailer {
 	uint64_t message; /* of the channel */
-	uint32_t channel; /* the receiver's number of it */
+	uint32_t channel; /* the receiver's number */
 	uint32_t bytes;   /* of payload */
 	uint16_t kind;
-	uint16_t credits; /* slots that the sender of this has given back, ever (low bits) */
-	uint32_t number;  /* of the slots filled on this connection, from 1: the arrival flag */
+	uint16_t credits; /* slots that this sender has given back, in all (low bits) */
+	uint32_t number;  /* of slots filled on this connection, from 1: the arrival flag */
 };
 _Static_assert(sizeof(struct cs_trailer) == 24, "ib.h names the size");
 
@@ -85,7 +85,7 @@ struct cs_ib_fragment {
 	uint32_t token, is_last;
 };
 
-/* One of two processes' first words to the other, over the host's wire. */
+/* First words of a process to the other one of a pair, over the host's wire. */
 struct cs_ib_words {
 	uint32_t is_able, is_joined; /* has a queue pair; the pair is connected already */
 	uint32_t qpn, psn, lid, mtu;
@@ -97,15 +97,15 @@ struct cs_ib_words {
 
 enum cs_stage { CS_IDLE, CS_SEND, CS_RECV, CS_HOST, CS_DONE };
 
-/* The first message of a tag on a channel; the others follow it. No operation has so many of them,
- * and tags may wrap around: those that are under way lie close together. */
+/* Number of the first message of a tag on a channel; the others follow. No operation has
+ * 2^CS_NUMBER_BITS messages, and tags may wrap around: tags under way are close together. */
 #define CS_NUMBER_BITS (64 - CS_TAG_BITS)
 #define CS_FIRST_MESSAGE(tag) ((tag) << CS_NUMBER_BITS)
 
 struct cs_message {
-	_Atomic enum cs_stage stage; /* CS_DONE is looked at without ib->busy */
+	_Atomic enum cs_stage stage; /* CS_DONE is read without ib->busy */
 	bool is_recv, is_direct;
-	bool is_put; /* of a window: `ready` says where to, and which counter grows behind it */
+	bool is_put; /* of a window: `ready` has the address, and the counter that grows after it */
 	uint64_t message;
 	struct cs_channel *channel;
 	char *memory;
@@ -116,7 +116,7 @@ struct cs_message {
 	/* For large messages only: */
 	size_t moved; /* bytes sent or arrived */
 	struct cs_registration *registration;
-	struct cs_ready ready; /* send: what the receiver said */
+	struct cs_ready ready; /* send: from the receiver */
 	union {
 		uint32_t token;
 		uint32_t grows_by; /* of a put: its counter */
@@ -154,7 +154,7 @@ struct cs_queue {
 	struct cs_message *head, *tail;
 };
 
-/* A message that came before it was asked for. */
+/* Message that arrived before its receive was started. */
 struct cs_early {
 	struct cs_early *next;
 	uint64_t message;
@@ -170,13 +170,12 @@ struct cs_channel {
 	struct cs_peer *peer;
 	int rank; /* in the group */
 	enum cs_channel_state state;
-	uint32_t number, theirs; /* its place in the process's table of channels, and in the
-				  * peer's */
-	/* At t % CS_TAGS: tag t, when a message of it was last started, and the next ones. */
+	uint32_t number, theirs; /* the own number of the channel, and the peer's */
+	/* At t % CS_TAGS: tag t, if a message of it was started last, and its next messages. */
 	uint64_t tags[CS_TAGS], sent[CS_TAGS], received[CS_TAGS];
 	struct cs_queue deferred; /* until the state is settled */
 	struct cs_queue posted;   /* receives */
-	struct cs_queue waiting;  /* large sends that nobody was ready for yet */
+	struct cs_queue waiting;  /* large sends without a "ready" so far */
 	struct cs_early *early, **early_tail;
 	struct cs_early *ready, **ready_tail; /* the same for "ready" (data: struct cs_ready) */
 	size_t early_count;
@@ -184,8 +183,8 @@ struct cs_channel {
 	uint32_t my_word, other_word;
 	struct cs_request words_in, words_out; /* on the host's wire */
 	bool is_heard, is_told; /* the exchange under way */
-	int larges; /* receives that the peer was or will be told of */
-	struct cs_channel *next; /* of those that are not settled */
+	int larges; /* receives whose "ready" was or will be sent */
+	struct cs_channel *next; /* in the list of unsettled ones */
 };
 
 enum cs_peer_state { CS_PEER_NEW, CS_PEER_ABLE, CS_PEER_JOINED, CS_PEER_GREETING, CS_PEER_READY,
@@ -198,39 +197,39 @@ struct cs_peer {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	uint32_t psn, inline_bytes;
-	bool is_flushed; /* its requests are flushed, and nothing says why */
-	bool is_settled; /* both have said that it works: what breaks from now on ends the job */
-	/* Slots here that they fill, and copies here of what is written to theirs. As many and as
-	 * large as both have: 0 until that is known. A power of two, so that counts may wrap. */
+	bool is_flushed; /* its requests are flushed, for no known cause */
+	bool is_settled; /* both have confirmed it: failures from now on end the job */
+	/* Slots here, filled by the peer, and copies of writes to the peer's slots. The least
+	 * number and size of both processes: 0 until known. A power of two, so that counts may
+	 * wrap. */
 	uint32_t slot_count, slot_bytes;
 	char *ring, *staging;
 	uint32_t ring_key, staging_key;
 	struct cs_ib_words other;
-	/* Sending: slots filled, slots given back by them; requests posted, completed. */
+	/* Sending: slots filled, slots given back by the peer; requests posted, completed. */
 	uint32_t filled, freed;
-	struct ibv_send_wr slot_write; /* what is the same each time */
+	struct ibv_send_wr slot_write; /* its constant part */
 	uint64_t posted, completed;
 	uint64_t *staged;     /* by slot: the request that reads its copy */
-	uint32_t signal_mask; /* every so many requests are signaled */
+	uint32_t signal_mask; /* one in so many requests is signaled */
 	struct cs_signal {
 		uint64_t index;
 		struct cs_message *request; /* is done when it completes; NULL: none */
 	} signals[CS_SENDS];
 	uint32_t signals_first, signals_end;
-	struct cs_queue slots;  /* requests that wait for a slot */
-	struct cs_queue writes; /* that wait for room to write data */
-	bool is_greeted; /* their hello has come */
-	bool has_parted, is_parted; /* our last word is posted; theirs has come */
-	/* Receiving: slots filled here, looked at, of which they know. */
+	struct cs_queue slots;  /* messages that wait for a slot */
+	struct cs_queue writes; /* messages that wait for room to write data */
+	bool is_greeted; /* the peer's hello has arrived */
+	bool has_parted, is_parted; /* CS_WORD_BYE is posted; the peer's has arrived */
+	/* Receiving: slots filled here, handled, and reported to the peer. */
 	uint32_t arrived, taken, told;
 	bool owes_credit;
-	/* After so many arrivals, half the slots at most, as many receives are posted again and
-	 * slots are given back. */
+	/* Arrivals (half the slots at most) after which as many receives are posted again and slots
+	 * given back. */
 	uint32_t batch, until_batch;
 	struct ibv_recv_wr receives[CS_BATCH]; /* in a chain */
-	int waits; /* messages that somebody here waits for from them */
-	struct cs_channel *awaited; /* of which the last receive was posted; NULL: none, or it is
-				     * closed */
+	int waits; /* messages from the peer that are waited for here */
+	struct cs_channel *awaited; /* that of the last receive posted; NULL: none, or closed */
 	struct cs_peer *next_busy;
 	bool is_busy; /* in that list */
 };
@@ -245,7 +244,7 @@ struct cs_slab {
 struct cs_ib {
 	atomic_flag busy;
 	const struct cs_verbs *verbs;
-	const struct cs_kind_ops *const *kinds; /* by enum cs_kind; NULL: none of that kind comes */
+	const struct cs_kind_ops *const *kinds; /* by enum cs_kind; NULL: that kind is never sent */
 	struct cs_ib_options options;
 	struct cs_ib_port port;
 	char name[CS_IB_NAME + 128];
@@ -253,29 +252,28 @@ struct cs_ib {
 	struct cs_registrations *registrations;
 	struct cs_slab *slabs;
 	size_t slab_bytes;
-	char *counted; /* what counters of others were before (window.c); NULL: none was asked */
+	char *counted; /* old values returned by atomic operations, unused; NULL: not needed so
+			* far */
 	struct cs_registration *counted_registration;
 	struct ibv_cq **cqs;
 	int cq_count, cq_room, cq_used; /* entries of the last one */
 	struct cs_peer **peers; /* by rank in MPI_COMM_WORLD */
-	struct cs_peer **known; /* those that are there */
+	struct cs_peer **known; /* those that exist */
 	int known_count;
-	struct cs_peer *busy_peers; /* that have something to post */
+	struct cs_peer *busy_peers; /* with requests to post */
 	struct cs_channel *unsettled;
 	struct cs_channel **channels; /* by number */
 	uint32_t channel_count, channel_room, channel_next, channel_live, channel_ever;
 	struct cs_message **tokens; /* receives that a peer may write to, by token */
 	uint32_t token_room, token_next, token_live;
-	uint32_t idle; /* progress calls that found nothing */
-	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it has not, or is
-				* back */
+	uint32_t idle; /* progress calls without work */
+	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it is up */
 	struct cs_peer *flushed; /* the first such peer; NULL: none */
 	uint64_t flushed_ns;     /* since then (CLOCK_MONOTONIC) */
 	uint64_t flushed_wr_id;
-	uint64_t device_seen_ns; /* when it was last looked whether the device is there
-				  * (CLOCK_MONOTONIC) */
+	uint64_t device_seen_ns; /* when the device was last looked for (CLOCK_MONOTONIC) */
 	bool is_closing;
-	bool is_trying;    /* troubles of pairs are kept, not told: */
+	bool is_trying;    /* the first trouble of a pair is kept, not logged: */
 	char trouble[256]; /* "": none */
 	struct cs_ib_counters counters;
 };
@@ -287,7 +285,7 @@ struct cs_ib_wire {
 	int *world;
 	bool *is_same_node;
 	struct cs_channel **channels; /* by rank */
-	struct cs_ib_multicast *multicast; /* NULL: none, or not asked for yet */
+	struct cs_ib_multicast *multicast; /* NULL: none, or not tried */
 	bool is_multicast_tried;
 };
 
@@ -312,9 +310,9 @@ cs_pop(struct cs_queue *queue)
 
 /* --- message.c -------------------------------------------------------------------------------- */
 
-/* Takes that message out; NULL if it is not in the queue. */
+/* Removes and returns the message of that number; NULL if it is not in the queue. */
 struct cs_message *cs_take_message(struct cs_queue *queue, uint64_t message);
-/* Takes the message out if it is in the queue. */
+/* Removes the message, if it is in the queue. */
 void cs_remove(struct cs_queue *queue, struct cs_message *message);
 void cs_message_finish(struct cs_message *message);
 
@@ -325,7 +323,7 @@ cs_padded(size_t bytes)
 {
 	return (bytes + 7) & ~(size_t)7;
 }
-/* Payload that fits a slot. */
+/* Bytes of payload that fit into a slot. */
 static inline size_t
 cs_payload(const struct cs_peer *peer)
 {
@@ -335,7 +333,7 @@ cs_payload(const struct cs_peer *peer)
 /* Memory for the slots of one connection; false if the budget is spent or the device refuses. */
 bool cs_slab_take(struct cs_ib *ib, struct cs_peer *peer);
 void cs_slabs_free(struct cs_ib *ib);
-/* Memory for what atomic operations return, which nobody looks at; false if it is refused. */
+/* Memory for the results of atomic operations, which are not read; false if it is refused. */
 bool cs_counted_take(struct cs_ib *ib);
 void cs_counted_free(struct cs_ib *ib);
 /* A completion queue with room for a connection's completions; NULL if refused. */
@@ -344,21 +342,20 @@ struct ibv_cq *cs_cq_take(struct cs_ib *ib);
 /* --- peer.c ----------------------------------------------------------------------------------- */
 
 void cs_peer_close(struct cs_peer *peer);
-/* One line about a peer, and the end of the job. */
+/* Logs one line about a peer, and ends the job. */
 _Noreturn void cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation,
 			   const char *status);
 _Noreturn void cs_ib_no_memory(struct cs_ib *ib);
-/* Before the pair has settled: says why, and their messages go over the host. Giving up says
- * nothing. */
+/* Give verbs to an unsettled peer up: messages are sent over the host. cs_peer_fail logs why. */
 void cs_peer_fail(struct cs_peer *peer, const char *what);
 void cs_peer_give_up(struct cs_peer *peer);
-/* A request has failed: the end of the pair, or of the job. */
+/* Handles a failed request: ends the pair, or, if it is settled, the job. */
 void cs_peer_broke(struct cs_peer *peer, uint64_t wr_id, const char *status, bool is_flushed);
 /* Ends the job if no completion tells the cause of ib->flushed. */
 _Noreturn void cs_peer_end_flushed(struct cs_ib *ib);
 /* Gives slots back by a message of no bytes. */
 void cs_peer_pay_credit(struct cs_peer *peer);
-/* Something may be posted to this peer at the next progress. */
+/* Marks the peer: requests may be posted at the next progress. */
 static inline void
 cs_peer_is_busy(struct cs_peer *peer)
 {
@@ -369,8 +366,8 @@ cs_peer_is_busy(struct cs_peer *peer)
 	peer->ib->busy_peers = peer;
 }
 void cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int error);
-/* Posts one request; there is room (cs_peer_has_room). `request`: is done when it completes. In
- * line: it is short, and a small message's way is counted in instructions. */
+/* Posts one request; there must be room (cs_peer_has_room). `request`: done at its completion; or
+ * NULL. Inline, as instructions count in a small message. */
 static inline void
 cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled,
 	     struct cs_message *request)
@@ -393,19 +390,19 @@ cs_peer_has_room(const struct cs_peer *peer)
 {
 	return peer->posted - peer->completed < CS_SENDS;
 }
-/* A counter in a peer's memory, and what it will be, if it grows by one now. */
+/* Counter in a peer's memory, and its growth. */
 struct cs_counter {
 	uint64_t address;
 	struct cs_rma_growth growth;
 	uint32_t key;
 };
-/* Lets it grow, behind what was posted before; there is room. `request`: is done when that is
- * complete; NULL: nobody waits for it. */
+/* Lets the counter grow, after all earlier requests; there must be room. `request`: done at its
+ * completion; or NULL. */
 void cs_peer_count(struct cs_peer *peer, const struct cs_counter *counter,
 		   struct cs_message *request);
 /* Posts `count` receives of no bytes, CS_BATCH at most. */
 bool cs_peer_post_recv(struct cs_peer *peer, size_t count);
-/* The slots that may be taken before they are given back: half of them, or the only one. */
+/* Slots that may be handled before they are given back: half of them, or the only one. */
 static inline uint32_t
 cs_peer_half(const struct cs_peer *peer)
 {
@@ -413,7 +410,7 @@ cs_peer_half(const struct cs_peer *peer)
 }
 /* --- progress.c ------------------------------------------------------------------------------- */
 
-/* Looks after what is under way; true if something happened. */
+/* Progresses all that is under way; true if anything happened. */
 bool cs_ib_turn(struct cs_ib *ib);
 
 void cs_ib_enter_later(struct cs_ib *ib);
@@ -447,36 +444,36 @@ cs_label_of(const struct cs_message *message)
 
 /* Handlers for slots of a kind. */
 struct cs_kind_ops {
-	/* Fills one slot, which there is, for a message that waits for it (cs_ring_send); false: it
-	 * wants another one. NULL: none of that kind waits, or ring.c knows how. */
+	/* Fills one free slot for a waiting message (cs_ring_send); false: it needs another one.
+	 * NULL: none of that kind waits, or ring.c does it. */
 	bool (*fill)(struct cs_peer *peer, struct cs_message *message);
 	bool is_over_when_filled; /* the message, with its last slot */
-	/* Takes out of a slot what came; false: that is of no possible size. `channel` NULL: of a
-	 * group that is closed. */
+	/* Handles the data of a slot; false: its size is not possible. `channel` NULL: of a closed
+	 * group. */
 	bool (*take)(struct cs_peer *peer, struct cs_channel *channel, uint64_t message,
 		     const char *data, size_t bytes);
 };
 extern const struct cs_kind_ops cs_kind_hello, cs_kind_small, cs_kind_ready, cs_kind_fragment,
 				cs_kind_ask;
 
-/* The pair knows each other's slots (peer->other). */
+/* Sets the ring up, when peer->other is known. */
 void cs_ring_open(struct cs_peer *peer);
-/* Puts a request in line for a slot of its peer's: request->kind says what goes into it. */
+/* Queues a message for a slot of its peer; request->kind: of the slot. */
 void cs_ring_send(struct cs_message *request);
-/* Fills as many slots as there are; returns whether one was filled. */
+/* Fills free slots for waiting messages. Was one filled? */
 bool cs_ring_pump(struct cs_peer *peer);
 bool cs_ring_has_slot(const struct cs_peer *peer);
-/* Head and payload one behind the other into the next slot, which there is. */
+/* Fills the next slot, which must be free, with head and payload one after the other. */
 void cs_ring_fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes,
 		  const void *data, size_t bytes);
-/* A slot has been filled here: its completion, or its last word, tells. */
+/* Counts a slot that was filled here, by its completion or its arrival flag. */
 void cs_ring_arrived(struct cs_peer *peer);
-/* Takes what has arrived out of its slots. */
+/* Handles arrived slots. */
 bool cs_ring_take(struct cs_peer *peer);
-/* With polls_flags: looks. */
+/* With polls_flags: looks for arrival flags. */
 bool cs_ring_look(struct cs_peer *peer);
-/* The peer's count of the slots that it has given back: the low bits of one that only grows, by
- * less than they can tell. */
+/* Notes the peer's count of slots given back: the low bits of a count that grows by less than
+ * 2^16. */
 static inline void
 cs_ring_freed(struct cs_peer *peer, uint16_t credits)
 {
@@ -493,27 +490,28 @@ cs_ring_freed(struct cs_peer *peer, uint16_t credits)
 void cs_large_send(struct cs_message *request);
 void cs_large_recv(struct cs_message *request);
 void cs_large_arrived(struct cs_peer *peer, uint32_t token);
-/* The large receive of that message: withdrawn, since a small one came; NULL if there is none. */
+/* Withdraws and returns the large receive of that message, since a small one arrived; NULL if there
+ * is none. */
 struct cs_message *cs_large_withdraw(struct cs_channel *channel, uint64_t message);
-/* Sends to where the message itself says. */
+/* Writes a message of a window to the address in it. */
 void cs_large_put(struct cs_message *request);
-/* The write of the last piece is complete. */
+/* Ends a message whose last write is complete. */
 void cs_large_sent(struct cs_message *request);
 bool cs_large_pump(struct cs_peer *peer);
-/* Asks whether the peer takes what waits there for small messages, as far as there are slots. */
+/* Asks the peer whether it accepts waiting large sends as small messages, as far as there are
+ * slots. */
 void cs_large_ask(struct cs_channel *channel);
 
 /* --- wire.c ----------------------------------------------------------------------------------- */
 
-/* Starts what was deferred, once the state is settled. */
+/* Starts deferred messages, once the state is settled. */
 void cs_channel_release(struct cs_channel *channel);
-/* Is it over: has that message to the peer been started, or one of so late a tag that it never will
- * be? */
+/* Was that message to the peer started, or will it never be, since one of a later tag was? */
 bool cs_channel_is_past(const struct cs_channel *channel, uint64_t message);
 
 /* --- connect.c -------------------------------------------------------------------------------- */
 
-/* The first message of a channel: begins to ask the peer. */
+/* Begins to connect, at the first message of a channel. */
 void cs_channel_open(struct cs_channel *channel);
 bool cs_channel_advance(struct cs_channel *channel);
 

@@ -1,4 +1,4 @@
-/* plan/plan.h — what one rank does in a collective, as a list of steps.
+/* plan/plan.h — schedule of one rank in a collective, as a list of steps.
  *
  *   send  peer 3  IN + 0     8192   request 0     started, not finished: goes on in later steps
  *   recv  peer 1  OUT + 8192 8192      request 1
@@ -6,11 +6,11 @@
  *   copy  ...                                          done when the next step begins
  *   repeat the 4 before it, 1000 times in all      each time so many bytes further in IN and OUT
  *
- * A list is made for a rank and a problem (plan/build.h) and depends on nothing else: places are a
- * memory and an offset, so the same plan serves every call of its shape. It is run on a wire
- * (plan/execute.h), proven for all ranks at once (plan/verify.h), timed by the simulator (sim/) and
- * drawn (plan/draw.h). (Seed 003, III: schedules.) To look at the steps one by one, as they are
- * done, walk through them (plan/walk.h).
+ * A plan is made for a rank and a problem (plan/build.h) and depends on nothing else: places are a
+ * memory and an offset, so one plan serves all calls of its shape. It is run on a wire
+ * (plan/execute.h), verified for all ranks together (plan/verify.h), timed by the simulator (sim/)
+ * and drawn (plan/draw.h). (Seed 003, III: schedules.) plan/walk.h iterates over the steps as
+ * executed, with loops expanded.
  *
  * Messages between two ranks match in the order in which they are started, on both sides. */
 #ifndef CS_PLAN_PLAN_H
@@ -24,7 +24,7 @@
 enum cs_memory {
 	CS_IN,  /* the program's input */
 	CS_OUT, /* the program's result */
-	CS_TMP, /* of the plan; contents do not outlive a run */
+	CS_TMP, /* the plan's own; its contents do not outlive a run */
 	CS_MEMORIES,
 };
 
@@ -36,13 +36,13 @@ struct cs_place {
 enum cs_step_kind {
 	CS_STEP_SEND,   /* `bytes` at `from` to `peer` */
 	CS_STEP_RECV,   /* `bytes` from `peer` to `to`; exactly as many */
-	CS_STEP_WAIT,   /* until `request` is finished; its number may be used again then */
+	CS_STEP_WAIT,   /* until `request` is finished; its number may then be used again */
 	CS_STEP_COPY,   /* to = from; they do not overlap */
 	CS_STEP_REDUCE, /* to = from op with, element by element, in this order; `to` may be one of
 			 * the two */
-	CS_STEP_REPEAT, /* the `length` steps before it once more, until they have been done `times`
-			 * times; each time places in CS_IN and CS_OUT are `bytes` further, and
-			 * `note` is added to their notes. Loops do not nest */
+	CS_STEP_REPEAT, /* the `length` steps before it again, `times` times in all; each time
+			 * places in CS_IN and CS_OUT are `bytes` further, and `note` is added to
+			 * their notes. Loops do not nest */
 	CS_STEP_KINDS,
 };
 
@@ -68,8 +68,8 @@ struct cs_plan {
 	int rank, ranks;
 	struct cs_step *steps;
 	size_t count;
-	int requests;     /* most that are under way at a time: request < requests */
-	size_t tmp_bytes; /* CS_TMP needs */
+	int requests;     /* most under way at a time: request < requests */
+	size_t tmp_bytes; /* size of CS_TMP */
 };
 
 void cs_plan_fini(struct cs_plan *plan);

@@ -1,4 +1,4 @@
-/* select/table.h — what a selector is made of: a table for each collective, of the rows that may
+/* select/table.h — the parts of a selector: for each collective, a table of the rows that may
  * decide. Private to select.
  *
  *   table.c makes the tables, select.c searches them for a call, explain.c prints them and why a
@@ -17,8 +17,8 @@
 #error "the build says where the site's tuning file is installed"
 #endif
 
-/* The table that is searched, for one collective: what is forced, then the site's rules, then the
- * built-in ones. */
+/* Row of one collective's table, which is searched in order: forced rows, then the site's rules,
+ * then the built-in ones. */
 struct cs_row {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire; /* 0: either */
@@ -26,7 +26,7 @@ struct cs_row {
 	unsigned imbalance; /* a set of enum cs_balance; 0: any */
 	struct cs_use use;
 	enum cs_why why;
-	bool is_guarded_out; /* its block is for other machines */
+	bool is_guarded_out; /* its block's guard excludes this machine */
 	bool is_excluded;    /* COLLSHIM_<COLLECTIVE>=^name */
 	char *reason;
 	const struct cs_block *block; /* NULL if forced */
@@ -37,7 +37,7 @@ struct cs_table {
 	size_t count;
 	const struct cs_algorithm **excluded; /* ended by NULL */
 	char *excluded_reason;
-	char *force_error; /* of the variable's text, which was then ignored; NULL if right */
+	char *force_error; /* error of the variable's text, which is then ignored; or NULL */
 	const char *force_text;
 };
 
@@ -48,14 +48,13 @@ struct cs_selector {
 	struct cs_limits limits;
 	const char *limit_origins[CS_LIMIT_COUNT];
 	struct cs_table tables[CS_COLL_COUNT];
-	const struct cs_site_model *model; /* the first one of the site's file that is for this
-					    * machine, or NULL */
+	const struct cs_site_model *model; /* the site's file's first one for this machine, or
+					    * NULL */
 	char *model_reason;
 	struct cs_machine machine;
-	char *texts[3]; /* what machine's pointers point to */
+	char *texts[3]; /* texts of `machine` */
 	uint64_t digest;
-	/* Set from any thread, hence not in the selector itself, which choose() sees as
-	 * constant. */
+	/* Set from any thread, so not in the selector itself, which is constant in choose(). */
 	_Atomic int *has_warned;
 };
 
@@ -65,11 +64,10 @@ cs_range_contains(struct cs_range range, size_t number)
 	return number >= range.low && number < range.high;
 }
 
-/* Does the row's range of sizes have `bytes`? A size that not all ranks know is in no range but
- * that of all sizes. */
+/* Is `bytes` in the row's range of sizes? CS_BYTES_UNKNOWN is only in the range of all sizes. */
 bool cs_row_fits_size(const struct cs_row *row, size_t bytes);
 
-/* Why the row's algorithm may not serve, NULL if it may. */
+/* Returns why the row's algorithm may not serve, NULL if it may. */
 const char *cs_row_barred(const struct cs_table *table, const struct cs_row *row,
 			  const struct cs_facts *facts);
 

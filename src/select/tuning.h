@@ -3,8 +3,8 @@
  *
  *   file -> libyaml's events -> tree of nodes with their places (document.c) -> this (read_map.c)
  *
- * Every error is one line "label:line:column: what was found, what was expected". Reading goes on
- * after an error where it can, so that one --check shows all of them; a file with errors gives no
+ * Every error is one line "label:line:column: what was found, what was expected". Reading continues
+ * after an error if possible, so that one --check shows all of them; a file with errors gives no
  * tuning. */
 #ifndef CS_SELECT_TUNING_H
 #define CS_SELECT_TUNING_H
@@ -19,14 +19,14 @@
 #define CS_TUNING_MAX_BYTES ((size_t)1 << 20)
 #define CS_TUNING_MAX_RULES 4096
 
-/* One row of the table of limits: members of struct cs_limits by name. */
+/* Row of the table of limits: a member of struct cs_limits, by name. */
 struct cs_limit_info {
 	const char *name;
 	const char *meaning;
 	size_t offset;    /* in struct cs_limits; every member is a size_t */
-	size_t low, high; /* both allowed; low is also what holds when no tuning says anything */
+	size_t low, high; /* both allowed; low is the value if no tuning has one */
 	size_t multiple;  /* must divide the value */
-	const char *const *words; /* of an enumeration, by value, ended by NULL; else NULL */
+	const char *const *words; /* of an enumeration, by value, ended by NULL; or NULL */
 };
 
 #define CS_LIMIT_COUNT (sizeof(struct cs_limits) / sizeof(size_t))
@@ -38,7 +38,7 @@ cs_limit_of(struct cs_limits *limits, size_t index)
 	return (size_t *)(void *)((char *)limits + cs_limit_infos[index].offset);
 }
 
-/* `text` has CS_NUMBER_TEXT bytes; returns it. */
+/* Writes the value as text to `text`, which has CS_NUMBER_TEXT bytes; returns it. */
 const char *cs_limit_text(const struct cs_limit_info *info, size_t value, char *text);
 
 struct cs_block {
@@ -46,13 +46,13 @@ struct cs_block {
 	unsigned line;
 	/* Provenance; the optional ones may be NULL. */
 	char *date, *library, *command, *measured_on, *measured_mpi, *note;
-	/* Guard: on which machines the rules hold. NULL, or all numbers, where nothing is asked. */
+	/* Guard: machines for which the rules are. NULL, or all numbers, if not restricted. */
 	char *mpi, *cpu, *host;
 	struct cs_range cores;
 };
 
-/* A rule of the file for one of its collectives; a rule for several gives several of these, next to
- * each other. */
+/* A rule of the file, for one collective; a rule for several is several of these, one after
+ * another. */
 struct cs_rule {
 	enum cs_coll coll;
 	struct cs_range bytes, ranks, nodes, ppn, skew;
@@ -64,8 +64,8 @@ struct cs_rule {
 	unsigned line;
 };
 
-/* The measured time of a collective of the host's, on so many nodes with equally many ranks each;
- * sizes rise. */
+/* Measured times of a collective of the host, on so many nodes with equally many ranks each, by
+ * rising size. */
 struct cs_host_cost {
 	enum cs_coll coll;
 	int ranks, nodes;
@@ -76,12 +76,11 @@ struct cs_host_cost {
 	size_t count; /* at least 1 */
 };
 
-/* A measured model (select/predict.h). */
+/* Measured model of a site (select/predict.h). */
 struct cs_site_model {
 	struct cs_block about; /* name, provenance, guard */
 	struct cs_model model;
-	int wire;              /* enum cs_wire_kind: HOST or IB, what its parameters were measured
-				* by */
+	int wire;              /* enum cs_wire_kind of the measurement: HOST or IB */
 	char *parameters;      /* its text */
 	size_t fit_error;      /* of the measurement, in thousandths */
 	struct cs_host_cost *hosts;
@@ -89,7 +88,7 @@ struct cs_site_model {
 };
 
 struct cs_tuning {
-	char *label; /* how lines name the file */
+	char *label; /* name of the file in messages */
 	struct cs_limits limits;
 	bool has_limit[CS_LIMIT_COUNT];
 	struct cs_block *blocks;
@@ -98,34 +97,34 @@ struct cs_tuning {
 	size_t rule_count;
 	struct cs_site_model *models;
 	size_t model_count;
-	bool is_compiled; /* blocks are constants, and what they point to */
+	bool is_compiled; /* blocks and their texts are constants, not owned */
 };
 
-/* Collects the errors of a file. */
+/* Errors of a file. */
 struct cs_tuning_errors {
-	FILE *out;    /* each is printed there; NULL: they are only counted */
+	FILE *out;    /* each is printed there; NULL: only counted */
 	size_t count;
 	char first[512];
 };
 
-/* CS_BAD_INPUT: errors->count of them, at least one. */
+/* Parses a text; the caller destroys *tuning. CS_BAD_INPUT: errors->count is at least 1. */
 CS_CHECKED enum cs_status cs_tuning_parse(struct cs_tuning **tuning, const char *label,
 					  const char *text, size_t bytes,
 					  struct cs_tuning_errors *errors);
-/* The same for a file, whose label is its path. CS_SYSTEM: it cannot be read, errno says why, and
- * it counts as one error. */
+/* Reads and parses a file, whose label is its path. CS_SYSTEM: it cannot be read, with errno, which
+ * counts as one error. */
 CS_CHECKED enum cs_status cs_tuning_load(struct cs_tuning **tuning, const char *path,
 					 struct cs_tuning_errors *errors);
 void cs_tuning_destroy(struct cs_tuning *tuning);
 
-/* etc/tuning.yaml as it was when the library was built. */
+/* Text of etc/tuning.yaml when the library was built. */
 extern const char cs_tuning_builtin[];
 extern const size_t cs_tuning_builtin_bytes;
 
 /* Result of cs_tuning_parse for that text, computed when the library was built
- * (tools/compile_tuning.c): parsing takes each process of a job most of a millisecond. A file that
- * says the same to the byte, as the installed one does until it is edited, is not parsed either.
- * There are no models in it. */
+ * (tools/compile_tuning.c): parsing takes each process of a job most of a millisecond. A file with
+ * the same bytes, as the installed one until it is edited, is not parsed either. It has no
+ * models. */
 struct cs_tuning_compiled {
 	struct cs_limits limits;
 	bool has_limit[CS_LIMIT_COUNT];
@@ -136,7 +135,7 @@ struct cs_tuning_compiled {
 					  * host */
 	size_t rule_count;
 };
-/* NULL: the text is to be parsed */
+/* NULL: the text is to be parsed. */
 extern const struct cs_tuning_compiled *const cs_tuning_compiled;
 
 CS_CHECKED enum cs_status cs_tuning_load_builtin(struct cs_tuning **tuning, const char *label,

@@ -1,23 +1,23 @@
-/* shm/arrive.c has the words of shm/arrive.h. */
+/* shm/arrive.c — tickets and combining trees in the words of shm/arrive.h. */
 #include "shm/arrive.h"
 
 #include "shm/node_parts.h"
 
-/* A word but a top is number of the call << CS_STEP_BITS | round's turn << WHO_BITS | a local rank,
- * or how many have come. Before a set is used again all are done with its round before, so that
- * turns next to each other have to differ and no others. */
+/* Fields of a word other than a top: number of the call << CS_STEP_BITS | round's turn << WHO_BITS
+ * | a local rank, or the number of ranks that have arrived. Before a set is used again all are done
+ * with its previous round, so only successive turns have to differ. */
 #define WHO_BITS 16
 #define TURNS (1 << (CS_STEP_BITS - WHO_BITS))
 #define WHO ((UINT64_C(1) << WHO_BITS) - 1)
 
 struct set {
 	_Alignas(CS_CACHE_LINE) _Atomic uint64_t came;
-	/* The call's number << CS_STEP_BITS | the round + 1; then its holder holds. */
+	/* The call's number << CS_STEP_BITS | round + 1, when the holder is valid. */
 	_Alignas(CS_CACHE_LINE) _Atomic uint64_t tops[CS_ARRIVE_PARTS];
 	_Alignas(CS_CACHE_LINE) int holders[CS_ARRIVE_PARTS];
 	struct inner {
 		_Alignas(CS_CACHE_LINE) _Atomic uint64_t words[CS_ARRIVE_PARTS];
-	} inners[]; /* by name, less one */
+	} inners[]; /* by name - 1 */
 };
 
 static size_t
@@ -81,7 +81,7 @@ cs_arrive_meet(struct cs_node_op *op, uint64_t round, int part,
 		 other = atomic_exchange_explicit(word_of(op, round, part, inner),
 						  stamp | (uint64_t)holder, memory_order_acq_rel);
 	int who = (int)(other & WHO);
-	/* Never a rank that there is not. */
+	/* A rank that does not exist is never returned. */
 	return (other ^ stamp) & ~WHO ? -1 : who < op->node->shape.size ? who : holder;
 }
 
@@ -109,7 +109,7 @@ cs_arrive_holder(struct cs_node_op *op, uint64_t round, int part)
 	struct set *set = set_of(op, round);
 	const struct cs_node_shape *shape = &op->node->shape;
 	uint64_t tag = cs_node_tag(op, round + 1);
-	/* Who will raise it is not known: another rank. */
+	/* The rank that will raise it is not known: wait as for any other. */
 	if (!cs_node_is_flag_up(op, (shape->local + 1) % shape->size, &set->tops[part], tag))
 		return -1;
 	int holder = set->holders[part];

@@ -1,16 +1,16 @@
-/* shm/arrived.h — when the ranks of a node came to the calls of a team, while a report is wanted.
+/* shm/arrived.h — arrival times of a node's ranks in a team's calls, while a report is wanted.
  *
  *   rank's head | .. | 64 words, one for each of its last operations: time << 8 | turn |
  *
- * A rank writes its word before it begins the operation; who has got something that depends on
- * that rank finds it. A word of another operation says so by its turn. */
+ * A rank writes its word before it begins the operation, so that each rank that has data of it
+ * finds the word. The turn in a word shows whether it is of another operation. */
 #ifndef CS_SHM_ARRIVED_H
 #define CS_SHM_ARRIVED_H
 
 #include "shm/node.h"
 
-/* Bits of a word that say which of the operations with this place it is of; what is above them is
- * nanoseconds, and comes round in two years. */
+/* Bits of the turn, which tells operations with one place apart. The bits above are nanoseconds,
+ * and wrap around in two years. */
 #define CS_TURN_BITS 8
 
 static inline uint64_t
@@ -19,7 +19,7 @@ cs_arrived_turn(uint64_t operation)
 	return operation / CS_LINES & ((1u << CS_TURN_BITS) - 1);
 }
 
-/* Writes when this rank came, by cs_clock_ns. `operation`: its number, the same on all ranks. */
+/* Writes this rank's arrival time (cs_clock_ns). `operation`: its number, the same on all ranks. */
 static inline void
 cs_arrived_say(struct cs_node *node, uint64_t operation, uint64_t at_ns)
 {
@@ -28,8 +28,8 @@ cs_arrived_say(struct cs_node *node, uint64_t operation, uint64_t at_ns)
 			      memory_order_relaxed);
 }
 
-/* How long after `since_ns` a local rank came, in nanoseconds; below 0: before. False: it does not
- * say, or not any more. */
+/* Sets *after_ns to a local rank's arrival, in nanoseconds after `since_ns`; below 0: before.
+ * False: not written, or overwritten. */
 static inline bool
 cs_arrived_after(struct cs_node *node, int local, uint64_t operation, uint64_t since_ns,
 		 int64_t *after_ns)

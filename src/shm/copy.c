@@ -1,4 +1,4 @@
-/* shm/copy.c — copies past the cache or into it, as it has measured what takes less. */
+/* shm/copy.c — copies with cached or non-temporal stores, as measured. */
 #include "shm/copy.h"
 
 #include "base/clock.h"
@@ -12,25 +12,25 @@
 #define TRIAL ((size_t)64 << 10) /* bytes */
 /* Bytes between trials, doubled with each that changes nothing */
 #define LEAST_APART ((uint64_t)4 << 20)
-#define OUTLIER 4 /* times the others */
-#define ROW 16 /* streamed copies after which the trial that led to them is seen to hold, or not */
-#define HOPELESS 6 /* times what streamed copies take: no need to see more of cached ones */
-/* One of so many copies below TRIAL is measured: two looks at the clock are a tenth of the
- * shortest. Odd, to see every slot of a ring. */
+#define OUTLIER 4 /* times the mean of the others */
+#define ROW 16 /* streamed copies after which their trial's result is checked */
+#define HOPELESS 6 /* times a streamed copy: ends a trial of cached ones */
+/* One of so many copies below TRIAL is measured: reading the clock twice takes a tenth of the
+ * shortest. Odd, to measure every slot of a ring. */
 #define SHORT_MEASURED 7
-/* Beyond a core's own cache glibc (2.36, on AMD) no longer uses `rep movsb`, which fills lines
- * without reading them first: EPYC, into memory: 40 GB/s, else 30. */
+/* Most bytes of one memcpy: above a core's own cache glibc (2.36, on AMD) no longer uses `rep
+ * movsb`, which writes lines without reading them first (EPYC, into memory: 40 GB/s, else 30). */
 #define MOST_AT_ONCE ((size_t)256 << 10)
 
 static const struct {
 	unsigned dear; /* as in struct cs_copy_policy */
 	uint64_t most_apart;
 } kinds[CS_COPY_KINDS] = {
-	/* EPYC, two cores with a cache in common: up to 23 in short copies, which are best left
-	 * there (an allreduce of 4K 0.6 us, streamed 1.1); with none 40 and more. */
+	/* EPYC, cached copies between two cores that share a cache: up to 23 if short, which are
+	 * best left there (an allreduce of 4K 0.6 us, streamed 1.1); else 40 and more. */
 	[CS_COPY_SHORT_ONES] = { 40, (uint64_t)128 << 20 },
 	[CS_COPY_LONG_ONES] = { 20, (uint64_t)128 << 20 },
-	/* EPYC: 5 to 6 in the cache, 16 to 20 beyond it. A trial of cached ones is long and may
+	/* EPYC: 5 to 6 in the cache, 16 to 20 beyond it. A trial of cached copies is long and may
 	 * take twice the time. */
 	[CS_COPY_RESULTS] = { 14, (uint64_t)512 << 20 },
 };
@@ -50,7 +50,7 @@ cs_copy_policy_init(struct cs_copy_policy *policy, enum cs_switch streams, enum 
 	policy->apart = LEAST_APART;
 }
 
-/* The next trial; each that changes nothing makes them rarer. */
+/* Schedules the next trial; each that changes nothing doubles the distance. */
 static void
 wait_for_trial(struct cs_copy_policy *policy)
 {
@@ -66,7 +66,7 @@ judge(struct cs_copy_policy *policy)
 	if (!cached || !streamed)
 		return;
 	if (policy->way == CS_COPY_STREAMED) {
-		   /* An eighth less, so that the way does not go to and fro. */
+		   /* Only if an eighth below the limit, so that the way does not alternate. */
 		   if (policy->judged == ROW && 80 * cached <= 7 * policy->dear * streamed) {
 			      policy->way = CS_COPY_CACHED;
 			      policy->judged_at = 0;
@@ -81,7 +81,7 @@ judge(struct cs_copy_policy *policy)
 		   policy->judged = 0;
 		   wait_for_trial(policy);
 	} else if (!is_on_trial && policy->judged_at) {
-		   policy->judged_at = 0; /* they have stood it */
+		   policy->judged_at = 0; /* cached copies stay */
 		   policy->apart = LEAST_APART;
 		   wait_for_trial(policy);
 	}
@@ -92,7 +92,7 @@ cs_copy_policy_note(struct cs_copy_policy *policy, enum cs_copy_way way, size_t 
 		    uint64_t nanoseconds)
 {
 	uint64_t now = nanoseconds * 1000 / bytes + 1, *ps_per_byte = &policy->ps_per_byte[way];
-	/* A rank that lost its core meanwhile does not say much: neither as the first nor later. */
+	/* Outliers, of a rank that lost its core meanwhile, count little. */
 	*ps_per_byte = !*ps_per_byte || *ps_per_byte > OUTLIER * now ? now : *ps_per_byte;
 	now = now > OUTLIER * *ps_per_byte ? OUTLIER * *ps_per_byte : now;
 	*ps_per_byte = (7 * *ps_per_byte + now) / 8;
@@ -152,7 +152,7 @@ copy_streamed(char *to, const char *from, size_t bytes)
 			_mm_stream_si128((__m128i *)(void *)to + i, word[i]);
 	}
 	memcpy(to, from, bytes);
-	_mm_sfence(); /* they are not ordered with the store that publishes them */
+	_mm_sfence(); /* orders them before the store that publishes them */
 }
 #else
 #define copy_streamed copy_cached

@@ -1,4 +1,4 @@
-/* shm/copy_choice.c — tries single copy and copy-in-copy-out by turns and keeps what takes less. */
+/* shm/copy_choice.c — tries single copy and copy-in-copy-out by turns and keeps the faster one. */
 #include "shm/copy_choice.h"
 
 #include "shm/segment.h"
@@ -7,18 +7,18 @@
 #include <unistd.h>
 
 #define FIRST_TRY 3 /* calls */
-/* Calls from one trial to the next, doubled with each that changes nothing, up to: */
+/* Calls from one trial to the next, doubled by each that changes nothing, and the most */
 #define LEAST_APART 64
 #define MOST_APART 16384
-#define HOPELESS_AFTER 4 /* calls of the other way, if there are more */
-#define OUTLIER 4 /* times the others */
+#define HOPELESS_AFTER 4 /* calls of the other way */
+#define OUTLIER 4 /* times the mean */
 
 void
 cs_copy_choice_note(_Atomic uint32_t *ps_per_byte, size_t bytes, uint64_t nanoseconds)
 {
 	uint64_t now = nanoseconds * 1000 / bytes + 1,
 		 mean = atomic_load_explicit(ps_per_byte, memory_order_relaxed);
-	/* What disturbs only ever takes time: so down fast, and up slowly. */
+	/* Disturbances only make times longer: so follow shorter ones fast, longer ones slowly. */
 	if (!mean)
 		mean = now;
 	else if (now < mean)
@@ -50,7 +50,7 @@ cs_copy_choice_next(struct cs_copy_choice *choice)
 		choice->apart = LEAST_APART;
 		choice->try_at = FIRST_TRY;
 	}
-	/* Nothing could be judged: nobody says what it takes. */
+	/* Nothing could be judged, without times of both ways. */
 	if (choice->tried == 2 * choice->trial)
 		end_trial(choice);
 	choice->calls++;
@@ -67,7 +67,7 @@ cs_copy_choice_judge(struct cs_copy_choice *choice, uint64_t copied_in, uint64_t
 		 other = copied_in + single_copy - own;
 	if (choice->tried <= choice->trial || !own || !other)
 		return;
-	/* A tenth at least, so that the way does not change to and fro. */
+	/* Change only if a tenth faster, so that the way does not alternate. */
 	if (is_over && 10 * other < 9 * own) {
 		choice->way = other_than(choice->way);
 		choice->apart = LEAST_APART;

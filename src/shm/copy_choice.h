@@ -1,23 +1,22 @@
-/* shm/copy_choice.h — is a large block better read where it is?
+/* shm/copy_choice.h — choice between single copy and copy-in-copy-out of large blocks.
  *
- *   copy-in-copy-out   its owner copies it into its slots, the reader out of them: the first piece
- *                      comes early
- *   single copy        the reader reads it in the owner's memory (process_vm_readv): the kernel
- *                      looks up each page, and the owner has to wait for its readers
+ *   copy-in-copy-out   the owner copies it into its slots, the reader out of them: the first piece
+ *                      arrives early
+ *   single copy        the reader reads the owner's memory (process_vm_readv): the kernel looks up
+ *                      each page, and the owner has to wait for its readers
  *
- * Which takes less depends on the cores' caches, the kernel, the size, and who shares cores (64K
- * between two cores of a Xeon: copy-in-copy-out 7.3 us, single copy 3.3; 1 MiB between two of an
- * EPYC: 48 and 95). So it is measured in calls as they come, for each collective and size: now and
- * then some calls are made the other way.
+ * The faster way depends on the cores' caches, the kernel, the size, and shared cores (64K between
+ * two cores of a Xeon: copy-in-copy-out 7.3 us, single copy 3.3; 1 MiB between two of an EPYC: 48
+ * and 95). So it is measured in the program's calls, for each collective and size: now and then
+ * some calls are made the other way.
  *
- *   by calls    all say in their heads what calls take, and local rank 0 what all are to do: where
- *               all wait for all
- *   by copies   readers say what getting and reading takes, and each owner, which knows what
- *               putting takes, decides for its own blocks: where an owner may be back before
- *               anybody has read (gather, scatter), and where ranks that share cores wait for their
- *               turn more than for copies
+ *   by calls    all ranks publish the times of calls, and local rank 0 decides for all: if all wait
+ *               for all
+ *   by copies   readers publish the times of their copies, and each owner, which measures its own,
+ *               decides for its own blocks: if an owner may return before a reader has read
+ *               (gather, scatter), or ranks that share cores wait for a core more than for copies
  *
- * Nobody has to agree: an owner's line says where its block is. */
+ * No agreement is necessary: an owner's line says where its block is. */
 #ifndef CS_SHM_COPY_CHOICE_H
 #define CS_SHM_COPY_CHOICE_H
 
@@ -32,9 +31,9 @@
 /* Bytes of a block below which it is copied in and out, and nothing is measured */
 #define CS_COPY_CHOICE_LEAST (8 << 10)
 #define CS_COPY_CHOICE_SIZES 5 /* classes of blocks: below 32K, 128K, 512K, 2M, and all others */
-/* Calls of either way in a trial, first as before. */
-#define CS_COPY_CHOICE_CALLS 6 /* where calls are timed: all but the first and the last */
-#define CS_COPY_CHOICE_COPIES 2 /* where copies are, all of them */
+/* Calls of either way in a trial, the current way first. */
+#define CS_COPY_CHOICE_CALLS 6 /* by calls; a way's first and last are not timed */
+#define CS_COPY_CHOICE_COPIES 2 /* by copies, which are all timed */
 
 enum cs_copy_protocol { CS_COPY_IN_COPY_OUT, CS_SINGLE_COPY, CS_COPY_CHOICES };
 
@@ -47,26 +46,26 @@ cs_copy_choice_size(size_t bytes)
 	return size;
 }
 
-/* In a rank's head. Only it writes. */
+/* In a rank's head, written by that rank only. */
 struct cs_copy_choice_words {
-	/* Picoseconds a byte of its calls, or of its copies out of slots and of its single copies;
-	 * 0: none yet. */
+	/* Picoseconds per byte of its calls, or of its copies out of slots and of its single
+	 * copies; 0: unknown. */
 	_Atomic uint32_t ps_per_byte[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES][CS_COPY_CHOICES];
-	/* Local rank 0: the way that all are to go, and CS_COPY_CHOICE_TIMED if the call counts. */
+	/* Local rank 0: the way of all in the call, and CS_COPY_CHOICE_TIMED if it is timed. */
 	_Alignas(CS_APART) _Atomic uint8_t way[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES];
 };
 #define CS_COPY_CHOICE_TIMED 2
-/* So many bytes took so long. */
+/* Adds the time of `bytes` > 0 to the mean. */
 void cs_copy_choice_note(_Atomic uint32_t *ps_per_byte, size_t bytes, uint64_t nanoseconds);
 
-/* Who decides: what of, and when it is tried. Zeroed but for `trial`: copy-in-copy-out, and single
- * copy is tried soon. */
+/* State of a choice, in the process that decides. Zeroed but for `trial`: copy-in-copy-out, with a
+ * trial of single copy soon. */
 struct cs_copy_choice {
 	enum cs_copy_protocol way;
-	uint64_t calls, try_at, apart; /* a trial begins in call try_at, the next `apart` calls
-					* after it */
+	uint64_t calls, try_at, apart; /* a trial begins in call try_at, the next one `apart` calls
+					* after its end */
 	int trial;                     /* calls of either way in a trial */
-	int tried;                     /* calls of the trial that is on; 0: none is */
+	int tried;                     /* calls of the current trial; 0: none */
 };
 
 static inline bool
@@ -74,20 +73,20 @@ cs_copy_choice_is_on_trial(const struct cs_copy_choice *choice)
 {
 	return choice->tried != 0;
 }
-/* The way of the next call. */
+/* Returns the way of the next call. */
 enum cs_copy_protocol cs_copy_choice_next(struct cs_copy_choice *choice);
-/* Does the time of that call count? It does not for the first call of a way, which finds caches and
- * slots as the other way left them, and which a rank may begin before it has seen what local rank 0
- * decided. */
+/* Is that call timed? A way's first call is not: caches and slots are in the other way's state, and
+ * a rank may begin it before it has seen local rank 0's decision; nor is its last. */
 static inline bool
 cs_copy_choice_is_timed(const struct cs_copy_choice *choice)
 {
 	return cs_copy_choice_is_on_trial(choice) && choice->tried % choice->trial > 1;
 }
-/* Before cs_copy_choice_next, in a trial: what blocks cost each way, in any unit; 0: not known. */
+/* Evaluates a trial, before cs_copy_choice_next: the times of each way, in any unit; 0: not
+ * known. */
 void cs_copy_choice_judge(struct cs_copy_choice *choice, uint64_t copied_in, uint64_t single_copy);
 
-/* Memory of this process that others can read: of the last calls' blocks. Zeroed: nothing is
+/* Blocks of the last calls, in this process's memory, that others can read. Zeroed: none is
  * known. */
 #define CS_READABLE_KNOWN 16
 struct cs_readable {
@@ -96,8 +95,8 @@ struct cs_readable {
 	} known[CS_READABLE_KNOWN];
 	unsigned next;
 };
-/* Can others read it? (The kernel reads no memory for them that a device has mapped.) Its two ends
- * are tried, unless it lies in what was tried lately. */
+/* Can others read this memory? (The kernel does not read memory that a device has mapped.) Its two
+ * ends are tried, unless it lies in a known block. */
 bool cs_single_copy_may_read(struct cs_readable *readable, const void *memory, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* shm/headroom.c — asks how much memory control groups and machine leave. */
+/* shm/headroom.c — finds the memory that control groups and the machine leave. */
 #include "shm/headroom.h"
 
 #include "base/hash.h"
@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Cgroup v1 has a number for it: all of an address space's pages */
+/* Values from here on are no limit: cgroup v1 writes the size of an address space */
 #define NO_LIMIT ((uint64_t)1 << 62)
 
 static FILE *
@@ -25,7 +25,7 @@ open_in(const char *root, const char *folder, const char *name)
 
 /* --- which groups ----------------------------------------------------------------------------- */
 
-/* mountinfo writes blanks and the like as \040. */
+/* Decodes octal escapes of mountinfo: blanks and the like are written as \040. */
 static void
 unescape(char *text)
 {
@@ -53,8 +53,8 @@ has_word(const char *list, const char *word)
 	return false;
 }
 
-/* This process's group in the hierarchy that has memory: "N:memory:/path", "0::/path". False: it is
- * in none. */
+/* Finds this process's group in the hierarchy with the memory controller: "N:memory:/path" (v1),
+ * "0::/path". False: it has none. */
 static bool
 find_own(const char *root, bool is_v1, char *path, size_t bytes)
 {
@@ -81,7 +81,7 @@ find_own(const char *root, bool is_v1, char *path, size_t bytes)
 	return is_found;
 }
 
-/* What of the hierarchy is mounted (`top`) and where. */
+/* Finds the mounted part of the hierarchy (`top`) and its mount point (`place`). */
 static bool
 find_mount(const char *root, bool is_v1, char *top, char *place, size_t bytes)
 {
@@ -119,9 +119,9 @@ find_mount(const char *root, bool is_v1, char *top, char *place, size_t bytes)
 	return is_found;
 }
 
-/* The own group as seen from what is mounted. A container may see its own group at the top, or a
- * path from outside that leads nowhere here, "/../.." among them: then it is the top, or as much of
- * the path as there is. */
+/* Path of the own group below the mount point. In a container the own group may be the top, or have
+ * a path of the outside that does not exist here, even with "/../..": then the top is used, or as
+ * much of the path as exists. */
 static const char *
 below_top(const char *own, const char *top)
 {
@@ -182,7 +182,7 @@ cs_cgroups_fini(struct cs_cgroups *groups)
 
 /* --- what is free in them --------------------------------------------------------------------- */
 
-/* False: there is none, or it says "max". */
+/* Reads a number from a file. False: no file, or no limit ("max"). */
 static bool
 read_number(const char *root, const char *folder, const char *name, uint64_t *number)
 {
@@ -200,7 +200,7 @@ read_number(const char *root, const char *folder, const char *name, uint64_t *nu
 	return true;
 }
 
-/* A line "NAME NUMBER" or "NAME:   NUMBER" of a file. */
+/* Reads a file's line "NAME NUMBER" or "NAME: NUMBER". */
 static bool
 read_line(const char *root, const char *folder, const char *name, const char *word,
 	  uint64_t *number)
@@ -228,8 +228,8 @@ narrow(struct cs_headroom *headroom, enum cs_limit by, uint64_t limit, uint64_t 
 		*headroom = (struct cs_headroom){ by, free };
 }
 
-/* Of what is in use the pages of files that nobody has touched for a while are not: the kernel
- * takes them before it kills. Pages of shared memory are never among them. */
+/* Bytes in use in the group, without inactive pages of files: the kernel reclaims them before it
+ * kills. Pages of shared memory are never among them. */
 static uint64_t
 in_use(const char *root, const struct cs_cgroup_folder *group)
 {
@@ -248,7 +248,7 @@ look_at_group(struct cs_headroom *headroom, const struct cs_cgroup_folder *group
 	uint64_t limit = 0, high = 0;
 	if (group->is_v1) {
 		bool has_limit = read_number(root, group->path, "memory.limit_in_bytes", &limit);
-		/* The least of the groups around it as well, which a container may not see. */
+		/* Includes the limits of the groups around it, which a container may not see. */
 		if (read_line(root, group->path, "memory.stat", "hierarchical_memory_limit",
 			      &high) && high < NO_LIMIT) {
 			limit = has_limit && limit < high ? limit : high;

@@ -1,4 +1,4 @@
-/* shm/lateness.c has the ranks of a node write down when they come, and reads it. */
+/* shm/lateness.c — writes and reads stamps of arrival times. */
 #include "shm/lateness.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@ cs_lateness_stamp(struct cs_node_op *op)
 {
 	struct cs_node *node = op->node;
 	struct cs_stamp *stamp = stamp_of(node, node->shape.local, op->number);
-	/* Who reads the number before and after the rest has read a whole stamp. */
+	/* Seqlock: a reader that sees the same number before and after has read a whole stamp. */
 	atomic_store_explicit(&stamp->number, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&stamp->came_ns, cs_clock_ns(), memory_order_relaxed);
@@ -44,7 +44,7 @@ cs_lateness_read(struct cs_node *node, uint64_t number, struct cs_lateness *late
 			return false;
 		first = came < first ? came : first;
 		last = came > last ? came : last;
-		sum += came / locals; /* no sum of theirs overflows */
+		sum += came / locals; /* so that the sum cannot overflow */
 		waited += has_waited / locals;
 	}
 	uint64_t mean = sum > first ? sum : first;

@@ -1,4 +1,4 @@
-/* shm/node.c lays a node's segment out, and takes it over for a team. */
+/* shm/node.c — layout of a node's segment, and its initialisation for a team. */
 #include "shm/node_parts.h"
 
 #include "base/log.h"
@@ -8,19 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes that a rank gets: more than a core's own cache and its share of the last one. */
+/* Bytes of results before cached copies are judged: more than a core's own cache and its share of
+ * the last one. */
 #define RESULTS_SETTLE ((size_t)8 << 20)
 #define HEADS (CS_SEGMENT_HEADER + 4096)
 
-/* Odd numbers of lines between slots, so that the fronts of all slots do not fall into the same
- * cache set. */
+/* Bytes from one slot to the next: an odd number of lines, so that the fronts of all slots are not
+ * in the same cache set. */
 static size_t
 slot_stride(const struct cs_node_shape *shape)
 {
 	return cs_round_up(shape->slot_bytes, CS_APART) + LINE;
 }
 
-/* Head, ring, and the room for help. */
+/* Bytes of a rank's part: head, ring, and the room for help. */
 static size_t
 rank_stride(const struct cs_node_shape *shape)
 {
@@ -119,9 +120,9 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	}
 }
 
-/* A random word that other ranks read to test single copy. The pid would not do as a test: a pid of
- * another namespace may be the reader's own, and the reader has the word at the same address if
- * addresses are not random. */
+/* Random word that other ranks read to test single copy. The pid is no test: a pid of another
+ * namespace may be the reader's own, and the reader has the word at the same address if addresses
+ * are not random. */
 static _Atomic uint64_t *
 word_to_read(void)
 {
@@ -139,8 +140,8 @@ cs_node_init_own(struct cs_node *node)
 {
 	cpu_set_t cpus;
 	CPU_ZERO(&cpus);
-	/* A former team may have left its numbers. What small slots hold means nothing before a
-	 * line says so, and their pages come when they are first used. */
+	/* Reused memory may have old numbers. Small slots are not read before a line says so, and
+	 * their pages are to be mapped at their first use. */
 	memset(node->self, 0, offsetof(struct cs_rank_head, small));
 	memset(&node->self->choice, 0, sizeof *node->self - offsetof(struct cs_rank_head, choice));
 	atomic_store(&node->self->done, node->done_floor);

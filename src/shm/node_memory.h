@@ -1,5 +1,5 @@
-/* shm/node_memory.h — what lies in a node's segment: the words and lines of each rank, and the
- * node's own (shm/node.h says what they are for). */
+/* shm/node_memory.h — layout of a node's segment: words and lines of each rank, and the node's own
+ * words (shm/node.h explains them). */
 #ifndef CS_SHM_NODE_MEMORY_H
 #define CS_SHM_NODE_MEMORY_H
 
@@ -10,36 +10,36 @@
 #include <stdint.h>
 
 #define CS_LINES 64
-#define CS_MAX_SAME_CORE 64 /* ranks with the same one core that a rank knows of */
+#define CS_MAX_SAME_CORE 64 /* most ranks with the same only core that a rank notes */
 #define CS_INLINE 48  /* bytes of payload in a line */
-/* Bytes of a small slot: one per line, so that 64 small calls are in flight */
+/* Bytes of a small slot: one per line, so that 64 small calls may be under way */
 #define CS_SMALL 2048
 #define CS_TINY 256 /* the same of less data, so that 64 calls touch few pages */
 #define CS_STEP_BITS 22
 #define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
-/* Calls of a team: at one in each microsecond 50 days' worth, without a pause; half of them or more
- * where its node was a former team's, whose numbers go on. The job then ends with a line (at the
- * next wait for all), since numbers that begin again would take old lines for new ones. The first
- * call has number CS_LINES + 1, so that the number of the call that had its line before is none
- * below 0. */
+/* Most call numbers of a node: 50 days' worth, at one call per microsecond; a team on a former
+ * team's node, whose numbers continue, has at least half of them. The job then ends with a warning
+ * (at the next wait for all), since with reused numbers old lines would look new. The first call
+ * has number CS_LINES + 1, so that the number of the call that had its line before is not below
+ * 0. */
 #define CS_MOST_CALLS ((UINT64_C(1) << (64 - CS_STEP_BITS)) - (1 << 20))
 #define CS_MAX_SLOTS 64 /* of a ring, or of an area */
-#define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
-#define CS_NODE_TABLE 8192 /* bytes of the table of the machine */
-/* Bytes of a small area slot: one for each line, so that no small call waits for a slot */
+#define CS_AREA_FLAGS 64 /* words behind each large area slot */
+#define CS_NODE_TABLE 8192 /* bytes for the machine's table (topo) */
+/* Bytes of a small area slot: one per line, so that no small call waits for a slot */
 #define CS_AREA_SMALL (16 << 10)
 #define CS_PIECE_UNIT 4096 /* above every slot number */
 
 struct cs_line {
 	_Alignas(CS_CACHE_LINE) _Atomic uint64_t seq;
-	/* The call's signature, and below it a number of cs_line_say: mostly the size of the
+	/* The call's signature, and in the lower bits the bytes of cs_line_say: mostly of the
 	 * sender's contribution. */
 	uint64_t said;
 	union {
 		unsigned char data[CS_INLINE];
 		struct {
 			uint64_t slot; /* first slot of the ring in this call, or CS_SLOT_ */
-			uint64_t word[5]; /* as the algorithm needs them */
+			uint64_t word[5]; /* used by the algorithm */
 		};
 	};
 };
@@ -48,15 +48,16 @@ struct cs_line {
 _Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64,
 	       "a line is a cache line");
 
-/* A piece of another rank's memory that the kernel refuses to this one: that rank, which waits in
- * the same call, puts it into the room for it in our part. */
+/* Constants of samples and verdicts, and a request for help: if the kernel does not let this rank
+ * read another's memory, that rank, which waits in the same call, copies a piece into the room for
+ * help in this rank's part. */
 #define CS_SAMPLE 32       /* calls; less than there are lines */
-#define CS_STAMPS 4        /* that a rank keeps */
+#define CS_STAMPS 4        /* kept by a rank */
 #define CS_VERDICTS_KEPT 4 /* algorithms/epoch.h */
-#define CS_HELP (16 << 10) /* bytes of that room */
+#define CS_HELP (16 << 10) /* bytes of the room for help */
 struct cs_copy_request {
-	/* The number of the piece << CS_COPY_REQUEST_BITS | the local rank that is asked; what was
-	 * answered last, by whom it was asked. */
+	/* `asked`: number of the piece << CS_COPY_REQUEST_BITS | the local rank that is asked,
+	 * which copies it to `answered` when the piece is there. */
 	_Alignas(CS_APART) _Atomic uint64_t asked;
 	_Atomic uint64_t address, bytes;
 	_Alignas(CS_APART) _Atomic uint64_t answered;
@@ -66,16 +67,15 @@ struct cs_copy_request {
 /* The first cache lines of a rank's part. */
 struct cs_rank_head {
 	_Alignas(CS_APART) _Atomic uint64_t done;
-	_Atomic uint64_t waits; /* a call in which this rank has waited long: its number << 16 | its
+	_Atomic uint64_t waits; /* last call in which this rank has waited long: number << 16 |
 				 * signature */
-	/* By enum cs_area_kind: the number of a call << CS_STEP_BITS | uses of area slots that it
-	 * is done with. */
+	/* By enum cs_area_kind: number of a call << CS_STEP_BITS | uses of area slots that this
+	 * rank is done with. */
 	_Alignas(CS_APART) _Atomic uint64_t area_done[2];
 	/* Written once before the first call. */
 	_Alignas(CS_APART) int64_t pid;
-	int64_t only_cpu; /* the one that it may use, -1: several */
-	uint64_t probe, probe_holds; /* address of a word of that process, and what no other has
-				      * there */
+	int64_t only_cpu; /* the only CPU that it may use; -1: several */
+	uint64_t probe, probe_holds; /* address of a word of this process, and its random value */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
 	_Atomic uint64_t charge; /* written seldom: comm/teams/ledger.h */
 	/* In every CS_SAMPLE-th call: shm/lateness.h. */
@@ -88,17 +88,16 @@ struct cs_rank_head {
 	char tiny[CS_LINES][CS_TINY];
 	_Alignas(CS_APART) struct cs_copy_choice_words choice;
 	struct cs_copy_request copy_request;
-	/* By operation, while a report is wanted: shm/arrived.h. */
+	/* By operation, if a report is wanted: shm/arrived.h. */
 	_Alignas(CS_APART) _Atomic uint64_t arrived[CS_LINES];
 };
 
 /* Behind the segment's own header. */
 struct cs_node_head {
 	_Alignas(CS_APART) _Atomic uint32_t sleepers;
-	_Atomic uint32_t copy_requests; /* ranks that ask for help just now */
-	_Atomic uint32_t has_told; /* of ranks that make different calls: 1: it is being said, 2: it
-				    * has been */
-	/* The number of the call of the verdict that was written last, and verdicts. */
+	_Atomic uint32_t copy_requests; /* ranks that now ask for help */
+	_Atomic uint32_t has_told; /* mismatch of calls: 1: being reported, 2: reported */
+	/* The call number of the last verdict written, and verdicts. */
 	_Alignas(CS_APART) _Atomic uint64_t verdict_call;
 	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT];
 };

@@ -1,4 +1,4 @@
-/* shm/node_slots.c hands out the slots of a rank's ring and of the node's area. */
+/* shm/node_slots.c — allocates slots of a rank's ring and of the node's area. */
 #include "shm/node_parts.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #endif
 #define POPULATED_AT_ONCE ((size_t)16 << 10) /* bytes of a slot */
 
-/* Maps pages of a slot before they are first used, and has them zeroed, all at once. One by one, as
- * they are written and read, each takes 2 us of every rank; and a kernel maps pages around one that
- * is read only if they have been written. Where it cannot, they come one by one, and it is not
- * asked again. */
+/* Error of MADV_POPULATE_WRITE, which maps and zeroes pages of a slot at once before they are first
+ * used, and is not tried again after an error. Without it each page takes 2 us of every rank when
+ * it is first written or read; a kernel maps pages around one that is read only if they have been
+ * written. */
 static _Atomic int populate_error;
 
 int
@@ -23,8 +23,7 @@ cs_node_populate_error(void)
 	return atomic_load_explicit(&populate_error, memory_order_relaxed);
 }
 
-/* Before the first `bytes` of a slot are used, of which *populated have been, and which has room
- * for `most`. */
+/* Maps the first `bytes` of a slot of `most` bytes, of which *populated are mapped. */
 static __attribute__((noinline)) void
 populate_slow(const char *slot, size_t *populated, size_t bytes, size_t most)
 {
@@ -48,7 +47,7 @@ populate(const char *slot, size_t *populated, size_t bytes, size_t most)
 		populate_slow(slot, populated, bytes, most);
 }
 
-/* Of the own ring. */
+/* Maps the first `bytes` of a slot of the own ring. */
 static void
 populate_slot(struct cs_node_op *op, uint64_t number, size_t bytes)
 {
@@ -68,8 +67,8 @@ cs_node_map_small(struct cs_node *node, unsigned bit)
 	node->small_mapped |= 1u << bit;
 }
 
-/* May the memory that `tag` frees be written? Not while an operation that has it is under way here:
- * this rank, of which others' done words say nothing, may read it, too. */
+/* May memory be written that is free from done value `tag` on? Not while an operation that has it
+ * is under way here: this rank may read it, too, which the others' done words do not show. */
 static bool
 is_free(struct cs_node_op *op, uint64_t tag, bool may_wait)
 {
@@ -90,9 +89,9 @@ is_free(struct cs_node_op *op, uint64_t tag, bool may_wait)
 
 /* --- slots, whether of a ring or of an area --------------------------------------------------- */
 
-/* Reserves a slot. If an operation that has it may be under way: returns the done value that frees
- * it; else 0. (The one that reserved it last may be over and never have used it, so that what an
- * older one has is still in it.) */
+/* Reserves a slot. Returns the done value that frees it if an operation that has it may be under
+ * way, else 0. (The operation that reserved it last may be over without having used it, so that an
+ * older one's data is still in it.) */
 static uint64_t
 reserve_slot(struct cs_node_op *op, struct cs_slots *slots, uint64_t number)
 {
@@ -119,7 +118,7 @@ reserve(struct cs_node_op *op, struct cs_slots *slots, uint64_t uses, uint64_t c
 	return window;
 }
 
-/* The slot of the next use, and the done value from which on it may be written. */
+/* Returns the slot of the next use; *tag: the done value from which on it may be written. */
 static uint64_t
 next_of(const struct cs_slots *slots, const struct cs_slot_range *window, uint64_t *tag)
 {
@@ -130,8 +129,8 @@ next_of(const struct cs_slots *slots, const struct cs_slot_range *window, uint64
 	return number;
 }
 
-/* The slot is in use until `tag`: for others, too, if this was its last use and nobody else has
- * reserved it meanwhile. */
+/* Marks the slot as in use until `tag`: for other operations, too, if this was its last use and no
+ * other one has reserved it meanwhile. */
 static void
 use_until(struct cs_slots *slots, const struct cs_slot_range *window, uint64_t number,
 	  uint64_t tag)
@@ -156,8 +155,8 @@ cs_node_stay_warm(struct cs_node_op *op, size_t bytes)
 		node->ring.next = 0;
 }
 
-/* Takes the next slot of who has reserved nothing. NULL: it is in use, and that was not to be
- * waited for. */
+/* Takes the next slot for an operation without reserved ones. NULL: it is in use, and `may_wait` is
+ * false. */
 static void *
 take_slot(struct cs_node_op *op, uint64_t step, size_t bytes, bool may_wait)
 {
@@ -211,8 +210,8 @@ cs_node_slot_until(struct cs_node_op *op, uint64_t step)
 			  ring->count, tag);
 }
 
-/* Is a piece of `size` bytes to come from the slot at hand? What has been touched of it is used up
- * first; then it is more of this one only where the next one is in use. */
+/* Is a piece of `size` bytes to be cut from the current shared slot? Its mapped bytes are used
+ * first; further ones only if the next slot is in use. */
 static bool
 has_room(struct cs_node_op *op, size_t size)
 {
@@ -253,7 +252,7 @@ cs_node_try_cut(struct cs_node_op *op, uint64_t number)
 	uint64_t *until = &op->node->ring.until[op->ring.first];
 	if (!is_free(op, op->ring.after, false))
 		return NULL;
-	/* A slot is free again when its last piece is. */
+	/* The slot is free when its last piece is. */
 	if (*until == cs_node_has_read(op->number))
 		*until = cs_node_tag(op, op->ring.next);
 	return cs_node_slot_of(op, op->node->shape.local, number, 0);
@@ -374,7 +373,7 @@ cs_node_area_flags(const struct cs_node *node, char *area)
 					    LINE);
 }
 
-/* Says that this rank's area_done word is `value`, as soon as the operation is the oldest one. */
+/* Stores `value` in this rank's area_done word as soon as the operation is the oldest one. */
 static void
 say_area_done(struct cs_node_op *op, enum cs_area_kind kind, uint64_t value)
 {
@@ -416,7 +415,7 @@ cs_node_say_later(struct cs_node_op *op, uint64_t value)
 	later->done = value > later->done ? value : later->done;
 }
 
-/* Says what an operation has done that has become the oldest one. */
+/* Stores the done words of an operation that has become the oldest one. */
 static void
 say_now(struct cs_node *node, const struct cs_later *later)
 {

@@ -1,5 +1,4 @@
-/* shm/node_wait.c waits for other ranks of the node, and notices ranks that make different
- * calls. */
+/* shm/node_wait.c waits for other ranks of the node, and finds ranks that make different calls. */
 #include "shm/node_parts.h"
 
 #include "base/log.h"
@@ -10,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Yields to the ranks with the same core, before all that one waits for is a rank elsewhere */
+/* Yields to ranks with the same core, before waiting for a rank on another core only */
 #define NEAR_TURNS 4
-#define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
+#define POLLS_AT_ONCE 20 /* polls without a pause, for a line that arrives soon */
 #define NAP_NS 1000000
 
 static struct cs_line *
@@ -22,9 +21,9 @@ line_of(struct cs_node_op *op, int local)
 	return &cs_node_rank(node, local)->lines[op->number % CS_LINES];
 }
 
-/* Is `word` the line of a rank that will not publish step `target` of this call: because it makes
- * another one, or has left? Of the other call *signature is the signature, or 0 where nothing
- * tells. What it has published before it left is seen once that is. */
+/* Is `word` in the line of a rank that will not publish `target` in this call, because it makes
+ * another call, or has left? *signature is the other call's, or 0 if it is not known. `seq` is read
+ * last, so a line published before the rank left is seen. */
 static bool
 is_in_vain(struct cs_node_op *op, int local, const _Atomic uint64_t *word, uint64_t target,
 	   uint64_t *signature)
@@ -50,14 +49,14 @@ is_in_vain(struct cs_node_op *op, int local, const _Atomic uint64_t *word, uint6
 	return waits >> 16 > op->number || done >= (op->number + 1) << CS_STEP_BITS;
 }
 
-/* Waiting for one word of local rank `local` of the node. */
+/* State of a wait for a word of local rank `local`. */
 struct awaited {
 	struct cs_node_op *op;
 	int local;
-	bool is_told; /* others can see that this rank waits, and in which call */
+	bool is_told; /* this rank's `waits` word is set */
 };
 
-/* What a rank does at each turn of a long wait. */
+/* Work at each turn of a long wait. */
 static enum cs_drive
 drive(struct cs_wait *wait)
 {
@@ -69,7 +68,7 @@ drive(struct cs_wait *wait)
 		atomic_store_explicit(&node->self->waits, op->number << 16 | op->signature >>
 				      CS_SIGNATURE_SHIFT, memory_order_release);
 	awaited->is_told = true;
-	/* Who asks for one piece will ask for the next one soon. */
+	/* A rank that asks for one piece will soon ask for the next one. */
 	if (atomic_load_explicit(&node->head->copy_requests, memory_order_acquire) &&
 	    cs_node_help(node))
 		return CS_DRIVE_BUSY;
@@ -95,7 +94,8 @@ wait_with(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t tar
 		node->sample.waited_ns += cs_wait_ns(&wait);
 }
 
-/* Each poll on a oversubscribed node steals the time of the rank that is waited for. */
+/* Polls before yielding: on an oversubscribed node polls use the core of the rank that is waited
+ * for. */
 static size_t
 polls_of(struct cs_node *node, int local)
 {
@@ -116,7 +116,7 @@ has_published(struct cs_node_op *op, int local, uint64_t target)
 	return atomic_load_explicit(&line_of(op, local)->seq, memory_order_acquire) >= target;
 }
 
-/* Have all with this core published the step, too? */
+/* Have all other ranks with this core published `target`? */
 static bool
 are_near_there(struct cs_node_op *op, uint64_t target)
 {
@@ -137,8 +137,8 @@ await_line(struct cs_node_op *op, int local, uint64_t target)
 		cs_node_wait_slow(op, local, word, target);
 		return;
 	}
-	/* The core is the other ranks' that share it until they have come to this step, too; then
-	 * nobody wants it. (With several nodes one of them may drive the wire.) */
+	/* Yield to the ranks that share the core until they have published this step, too; then
+	 * none needs it. (Not with several nodes, where one of them may progress the wire.) */
 	for (int turn = 0; turn < NEAR_TURNS && !are_near_there(op, target); turn++) {
 		sched_yield();
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
@@ -153,8 +153,8 @@ rank_of(const struct cs_node *node, int local)
 	return node->rank_of ? node->rank_of[local] : local;
 }
 
-/* "MPI_Bcast with root 1"; of a reduction the number behind the collective tells nobody
- * anything. */
+/* Names a call as "MPI_Bcast with root 1". The detail of a reduction's signature is not meant for
+ * users. */
 static void
 name_call(char *to, size_t room, uint64_t signature)
 {
@@ -198,8 +198,8 @@ say_wrong(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs,
 			      "%s, rank %d in %s%s", all, they, other, we, own, end);
 }
 
-/* One rank says it for all of the node; the others go on when it is said, since an error handler
- * may end the job. */
+/* Warns about a mismatch of calls: one rank does, for all of the node; the others wait until it
+ * has, since an error handler may end the job. */
 static void
 tell(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs, uint64_t ours)
 {
@@ -218,9 +218,9 @@ tell(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs, uint
 	errno = saved;
 }
 
-/* From here on this call waits for nothing. No signature is the call's any more, the own lines'
- * neither, so that who goes by what this rank makes of lines without data hears of it; but where
- * sizes differ: all see that for themselves, and whose is larger. */
+/* Makes the call wrong, so that it waits for nothing any more. The call's signature, also in the
+ * own line, is changed to match none, so that ranks that use results of this one find the mismatch,
+ * too; but not if only sizes differ, since all ranks find that, and whose is larger. */
 static const struct cs_line *
 go_wrong(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs, uint64_t ours)
 {
@@ -241,7 +241,7 @@ go_wrong(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs, 
 	return &nothing;
 }
 
-/* Somebody whose line of this call is another one's; else `local`. */
+/* A rank whose line of this number is of another call; else `local`. */
 static int
 find_other(struct cs_node_op *op, int local, uint64_t *signature)
 {
@@ -297,7 +297,7 @@ cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag)
 	if (__builtin_expect(op->number >= CS_MOST_CALLS, 0))
 		end_of_calls(op);
 	uint64_t floor = UINT64_MAX;
-	/* What this call has put into slots is worth nothing any more. */
+	/* A wrong call's data in slots may be overwritten. */
 	if ((op->outcome.bits & CS_OUTCOME_STOPPED) && tag >> CS_STEP_BITS == op->number &&
 	    tag != cs_node_has_read(op->number))
 		return;
@@ -316,7 +316,7 @@ cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag)
 const struct cs_line *
 cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step)
 {
-	/* What has come, or is not waited for any more, is looked at as ever. */
+	/* Neither of these waits. */
 	if ((op->outcome.bits & CS_OUTCOME_STOPPED) ||
 	    has_published(op, local, cs_node_tag(op, step)))
 		return cs_node_await_slow(op, local, step);

@@ -1,4 +1,4 @@
-/* shm/pool.c — keeps the nodes of former teams for the next team of the same processes. */
+/* shm/pool.c — pool of former teams' nodes: a list, under a lock. */
 #include "shm/pool.h"
 
 #include "base/hash.h"
@@ -12,16 +12,16 @@ struct entry {
 	struct entry *next;
 	struct cs_node node;
 	uint64_t name;
-	const void *putter;  /* the thread that put it here */
-	const void *offerer; /* the one that offers it now, or NULL */
+	const void *putter;  /* thread that put it here */
+	const void *offerer; /* thread that offers it now, or NULL */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries; /* the last one first */
 static _Thread_local char this_thread;
 
-/* All processes of a node have made the same calls with it; else they have no name in common, and
- * it is of no use. */
+/* Name of an idle node: its nonce and its number of calls. Processes that have not made the same
+ * calls with it have no common name, and cannot reuse it. */
 static uint64_t
 name_of(const struct cs_node *node)
 {
@@ -56,7 +56,7 @@ close_entry(struct entry **link, uint64_t *charge)
 	return bytes;
 }
 
-/* The first of those that nobody waits for. */
+/* The oldest entry that is not offered. */
 static struct entry **
 find_oldest(void)
 {

@@ -1,19 +1,18 @@
-/* shm/pool.h — nodes of former teams, kept for the next team of the same processes.
+/* shm/pool.h — pool of former teams' nodes, for the next team of the same processes.
  *
- * Making a segment costs milliseconds (its pages are committed and zeroed), and programs make and
- * free communicators of the same ranks over and over. A node may be used again when each of its
- * processes has left the former team, which is what each of them finds in its own pool. Nothing in
- * it is made anew: the next team goes on with the numbers of its calls.
+ * Making a segment takes milliseconds (its pages are committed and zeroed), and programs make and
+ * free communicators of the same ranks over and over. A node may be reused when each of its
+ * processes has left the former team, and so has the node in its pool. Nothing in it is initialised
+ * again: the next team continues the call numbers.
  *
  *   every process: cs_pool_offer -> names --all to all-->
- *                  cs_pool_take of the first that all have offered, or of none
+ *                  cs_pool_take of the first name that all have offered, or of 0
  *
- * Processes free their communicators in any order, and so have other nodes idle. Threads that make
- * teams of the same processes at the same time each offer other nodes, first of all those that they
- * have put here themselves: then it is likely that the threads that belong together in all
- * processes offer the same ones.
+ * Processes free communicators in any order, so their idle nodes differ. Threads that make teams of
+ * the same processes at the same time offer different nodes, at first those that they have put here
+ * themselves: so corresponding threads of all processes likely offer the same ones.
  *
- * What one process has closed is of no use to the others any more. They learn it from the
+ * A node that one process has closed cannot be reused by the others, which find a mark in the
  * segment. */
 #ifndef CS_SHM_POOL_H
 #define CS_SHM_POOL_H
@@ -22,29 +21,29 @@
 
 #include <stdbool.h>
 
-#define CS_POOL_IDLE 16 /* idle nodes kept per process, and no more than */
-#define CS_POOL_BYTES ((size_t)64 << 20) /* of segments, */
-#define CS_POOL_LEAST 4 /* but so many in any case */
+#define CS_POOL_IDLE 16 /* most idle nodes kept per process, and */
+#define CS_POOL_BYTES ((size_t)64 << 20) /* most bytes of their segments, */
+#define CS_POOL_LEAST 4 /* but at least so many nodes */
 
 /* Marks a segment as closed, for the others' pools, and closes it. */
 void cs_pool_close(struct cs_segment *segment);
 
-/* Moves a node into the pool. Where it is full those go that came first. Returns the bytes of
- * segments that were closed, and the sum of their charges: the node's own, too, where it may not be
- * kept, another process has closed it, there is no memory, or nobody knows whose it is (its key is
- * 0). */
+/* Moves a node into the pool, and closes the oldest ones if it is full. Returns the bytes of closed
+ * segments; *charge: the sum of their charges. The node itself is closed if it may not be kept,
+ * another process has closed it, there is no memory, or its key is 0. */
 size_t cs_pool_put(struct cs_node *node, bool may_keep, uint64_t *charge);
-/* The names of up to CS_POOL_IDLE idle nodes with that key, the last one first, and zeros. They
- * wait for this thread's cs_pool_take. A name is of one node after so many calls; no process has it
- * for another one. */
+/* Fills `names` with those of up to CS_POOL_IDLE idle nodes with that key, the last one first, and
+ * zeros. The nodes are held for this thread until cs_pool_take. A name stands for one node and its
+ * number of calls, in all processes. */
 void cs_pool_offer(uint64_t key, uint64_t names[CS_POOL_IDLE]);
-/* Ends what cs_pool_offer has begun: moves the node of that name, which it has told, out of the
- * pool. 0: none. */
+/* Ends this thread's cs_pool_offer: moves the offered node of that name out of the pool to *node,
+ * and releases the others. 0: none is moved. */
 void cs_pool_take(uint64_t name, struct cs_node *node);
-/* Is there an idle one of whatever processes? */
+/* Is there an idle node, of any processes? */
 bool cs_pool_has_idle(void);
-/* Closes idle nodes, the first ones first, until `bytes` or more are free; or those that another
- * process has closed. Returns their bytes, and the sum of their charges. */
+/* Close idle nodes, but those offered: the oldest ones, until `bytes` or more are freed; or those
+ * that another process has closed. Return the bytes of their segments; *charge: the sum of their
+ * charges. */
 size_t cs_pool_evict(size_t bytes, uint64_t *charge);
 size_t cs_pool_evict_dropped(uint64_t *charge);
 

@@ -1,14 +1,14 @@
-/* shm/post.c has the table of ways by which bytes reach a reader on the node. */
+/* shm/post.c — table of the ways of publishing data on the node. */
 #include "shm/post.h"
 
-/* What differs. Those without a function of a kind have nothing to do there. */
+/* Functions of a way; NULL: nothing to do. */
 struct way {
-	bool is_only; /* serves one round, in memory of its own */
+	bool is_only; /* one round, in memory of its own */
 	void (*reserve)(struct cs_node_op *op, struct cs_post *post, bool is_left);
 	char *(*only)(struct cs_node_op *op, struct cs_post *post); /* NULL: not yet */
 };
 
-/* Bytes of a slot that are written as far as is known: to be mapped at once. */
+/* Bytes of a slot that will be written, as far as is known: to be mapped at once. */
 static size_t
 used_bytes(const struct cs_node *node, const struct cs_post *post)
 {
@@ -42,7 +42,8 @@ reserve_small(struct cs_node_op *op, struct cs_post *post, bool is_left)
 	post->number = cs_node_small_slot(post->address ? 0 : post->span);
 }
 
-/* Blocks of their own: where they are takes a small slot, or one of the ring. */
+/* If each reader has its own block, their addresses are in the small slot, or in one of the
+ * ring. */
 static void
 reserve_single_copy(struct cs_node_op *op, struct cs_post *post, bool is_left)
 {
@@ -85,7 +86,7 @@ cs_post_reserve(struct cs_node_op *op, struct cs_post *post, bool is_left)
 	post->posted = 0;
 	post->only = post->slot = NULL;
 	post->line = NULL;
-	/* Who posts nothing has chosen no way. */
+	/* Without rounds no way was chosen. */
 	if (post->rounds && ways[post->way].reserve)
 		ways[post->way].reserve(op, post, is_left);
 }
@@ -124,7 +125,7 @@ cs_post_room_until(struct cs_node_op *op, struct cs_post *post, uint64_t step)
 char *
 cs_post_room(struct cs_node_op *op, struct cs_post *post)
 {
-	/* Others may have a slot when all are done with the last of its pieces. */
+	/* The slot is in use until all are done with the last of its pieces. */
 	uint64_t pieces = post->pieces > 1 ? post->pieces : 1, end = (post->posted / pieces + 1) *
 								     pieces;
 	return cs_post_room_until(op, post, end < post->rounds ? end : post->rounds);

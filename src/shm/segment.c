@@ -1,4 +1,4 @@
-/* shm/segment.c — makes a shared segment, hands it to other processes, and takes it away. */
+/* shm/segment.c — creates, attaches, commits and closes a shared segment. */
 #include "shm/segment.h"
 
 #include "base/log.h"
@@ -36,8 +36,8 @@ cs_segment_round(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* A child of fork() has no part in the team, and would keep the memory as long as it lives. A core
- * file would have the segment of all ranks in the file of each. */
+/* Maps the segment, but not for children of fork(), which would keep the memory as long as they
+ * live, nor for core files, which would each have the segment of all ranks. */
 static bool
 map(struct cs_segment *segment)
 {
@@ -49,12 +49,13 @@ map(struct cs_segment *segment)
 		return false;
 	if (madvise(base, segment->bytes, MADV_DONTFORK) ||
 	    madvise(base, segment->bytes, MADV_DONTDUMP))
-		errno = saved; /* nothing is wrong without it */
+		errno = saved; /* not necessary */
 	segment->base = base;
 	return true;
 }
 
-/* A program may have closed its standard streams; what it writes to them is not for our memory. */
+/* Moves a descriptor above those of the standard streams: a program that has closed these might
+ * write to our memory. */
 static int
 above_streams(int fd)
 {
@@ -66,8 +67,8 @@ above_streams(int fd)
 	return moved;
 }
 
-/* Does the kernel promise only what it has (vm.overcommit_memory is 2)? A page of shared memory
- * that it cannot give then is SIGBUS. Where it does not say, it may be so. */
+/* Is vm.overcommit_memory 2 (strict), or not known? Then a page of shared memory that cannot be
+ * allocated may be SIGBUS. */
 static bool
 promises_strictly(void)
 {
@@ -80,9 +81,9 @@ promises_strictly(void)
 	return !is_read || mode == '2';
 }
 
-/* What has no name is gone with its last process, whenever that is killed: so a name is the last
- * resort, for systems that have no O_TMPFILE and for processes that cannot open each other's files
- * in /proc. */
+/* Opens a new file. Without a name it is freed with its last process, even if that is killed: so a
+ * name is the last resort, for systems without O_TMPFILE and for processes that cannot open each
+ * other's files in /proc. */
 static int
 open_new(struct cs_segment_handle *handle, enum cs_shm_kind kind, bool needs_name)
 {
@@ -114,8 +115,8 @@ drop_name(struct cs_segment *segment)
 	segment->handle.is_named = 0;
 }
 
-/* A file that would grow over RLIMIT_FSIZE is SIGXFSZ to its process, memfds and named segments
- * included. */
+/* Is the size within RLIMIT_FSIZE? A file that grows over it is SIGXFSZ to its process, memfds and
+ * named segments included. */
 static bool
 is_within_limit(size_t bytes)
 {
@@ -130,9 +131,9 @@ is_within_limit(size_t bytes)
 #define COMMITTED_AT_ONCE ((size_t)1 << 20)
 #define COMMITTED_AT_LEAST ((size_t)4 << 10)
 
-/* Pages for that part of the file, now. Returns an error number. Kernels before 6.11 or so (6.1,
- * for one) stop with EINTR where any signal is pending, and give back what they had got; so it is
- * asked for in pieces, and in smaller ones after that. */
+/* Allocates pages for that part of the file. Returns an error number. Kernels before 6.11 or so
+ * (such as 6.1) fail with EINTR if a signal is pending, and free the pages again; so it is done in
+ * pieces, and in smaller ones after that. */
 static int
 allocate(int fd, size_t from, size_t bytes)
 {
@@ -150,8 +151,7 @@ allocate(int fd, size_t from, size_t bytes)
 	return 0;
 }
 
-/* A *segment that is open is one that another process could not attach: it is given up for one with
- * a name. */
+/* An open *segment could not be attached by another process, which needs a name. */
 enum cs_status
 cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind)
 {
@@ -195,8 +195,8 @@ is_whole(int fd, uint64_t bytes)
 	       (uint64_t)status.st_size == bytes;
 }
 
-/* Looks at what the process has there before it opens it: by that number it may be another one's,
- * and opening a device or a pipe does something. */
+/* Opens another process's descriptor, if it is a file of the right size: the pid may be another
+ * process's here, and opening a device or a pipe has effects. */
 static int
 open_of_other(const struct cs_segment_handle *handle)
 {
@@ -243,8 +243,7 @@ cs_segment_attach(struct cs_segment *segment, const struct cs_segment_handle *ha
 	return CS_OK;
 }
 
-/* Committing takes the time in the making of a segment. All have attached by then, and the name has
- * served. */
+/* Drops the name first, as all have attached: committing takes most of the time. */
 enum cs_status
 cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes, size_t least)
 {

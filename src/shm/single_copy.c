@@ -1,5 +1,5 @@
-/* shm/single_copy.c reads other ranks' memory where it is, offers its own, and decides when that is
- * worth it (shm/copy_choice.h). */
+/* shm/single_copy.c — reads other ranks' memory, offers its own, and chooses between single copy
+ * and copy-in-copy-out (shm/copy_choice.h). */
 #include "shm/node_parts.h"
 
 #include "base/clock.h"
@@ -10,26 +10,25 @@
 #include <string.h>
 
 #define PAGE 4096 /* bytes, at least */
-#define SHORT_GET (32 << 10) /* bytes of a copy below which one in so many is measured: */
+#define SHORT_GET (32 << 10) /* bytes; of shorter copies one in so many is measured: */
 #define SHORT_MEASURED 7
 
 /* --- help -------------------------------------------------------------------------------------
  *
- * A single copy may be refused in mid-run. Loads and stores of the program's own would be served
- * where the kernel's are not: by its handler of SIGSEGV, which takes the protection off (garbage
- * collectors, checkpoints). An owner has touched what it offers, but the reader's result may be
- * protected, or another thread protect the owner's memory again. Or a process may no longer be
- * looked into (seteuid, PR_SET_DUMPABLE).
+ * A single copy may fail in mid-run. The program may have protected memory, which its SIGSEGV
+ * handler unprotects for its own loads and stores, but not for the kernel's (garbage collectors,
+ * checkpoints). An owner has touched the memory that it offers, but the reader's buffer may be
+ * protected, or another thread may protect the owner's memory again. Or the process may not be
+ * readable any more (seteuid, PR_SET_DUMPABLE).
  *
- *   the reader's own memory is at fault   it reads into its room for help, and copies from there
- *   the owner's is                        it asks the owner, which copies into that room
+ *   the reader's memory is at fault   it reads into its room for help, and copies from there
+ *   the owner's memory is             it asks the owner, which copies into that room
  *
- * The owner waits until all are done with the call, in one of the waits below, and these look for
- * requests; so does a reader's own wait for an answer, so that two may ask each other. Nobody waits
- * for an owner that is elsewhere: what is read by single copy is offered on one node only, where no
- * rank of the call is in the host's collectives. */
+ * The owner waits until all are done with the call, and waits answer requests; so does a reader's
+ * wait for an answer, so that two ranks may ask each other. The owner is always in such a wait:
+ * memory is offered on one node only, where no rank of the call is in the host's collectives. */
 
-/* Calls for which an owner offers nothing once it was asked, doubled each time, up to: */
+/* Calls for which an owner offers nothing after a request, doubled each time, and the most */
 #define BACKOFF_AT_FIRST 64
 #define BACKOFF_AT_MOST 16384
 
@@ -55,8 +54,8 @@ ask(struct cs_node_op *op, int local, uint64_t address, size_t bytes)
 	atomic_fetch_sub(&node->head->copy_requests, 1);
 }
 
-/* Piece by piece, in one of the other ways. What comes directly in between does so: a handler may
- * have taken the protection off all of the memory. */
+/* Reads the rest piece by piece, in one of the other ways. After each piece a direct read is tried:
+ * a handler may have unprotected all of the memory. */
 static __attribute__((noinline)) void
 read_otherwise(struct cs_node_op *op, int local, char *to, uint64_t remote, size_t bytes)
 {
@@ -64,7 +63,7 @@ read_otherwise(struct cs_node_op *op, int local, char *to, uint64_t remote, size
 	static _Atomic uint64_t refused;
 	pid_t pid = (pid_t)cs_node_rank(node, local)->pid;
 	char *room = room_for_help(node, node->shape.local);
-	bool is_fault = errno == EFAULT; /* else no try is worth it */
+	bool is_fault = errno == EFAULT; /* else a retry is useless */
 	if (!atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed))
 		cs_info("reading %zu bytes of process %d was refused (%m); they are copied through "
 			"shared memory", bytes, (int)pid);
@@ -96,10 +95,9 @@ cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t
 	errno = saved;
 }
 
-/* Loads a byte of each page. What the program has protected is free then, and what its handler
- * fills on the way (taking the protection off first, as one may who has no other thread) is all
- * there before others read it; they would get a page half made, and not be refused. Not the same
- * byte of each page: these share a set of the cache. */
+/* Loads a byte of each page, so that the program's handler unprotects protected pages, and has
+ * filled them before others read: a handler may unprotect a page first and fill it then, and others
+ * would read it half filled. Not the same byte of each page: these share a set of the cache. */
 static __attribute__((no_sanitize_address)) void
 touch(uintptr_t from, uintptr_t to)
 {
@@ -151,8 +149,7 @@ cs_node_op_fini_slow(struct cs_node_op *op)
 	op->extras &= ~(unsigned)CS_NODE_EXTRAS;
 }
 
-/* Others cannot read our memory: it goes through shared memory for some time. What is known of it
- * need not hold. */
+/* Offers nothing for some calls, since others cannot read our memory, and forgets known blocks. */
 static void
 back_off(struct cs_node *node)
 {
@@ -175,8 +172,8 @@ is_offered(const struct cs_node *node, uint64_t address, uint64_t bytes)
 	return false;
 }
 
-/* By loads of our own. What we have not offered nobody gets; only a wrong program's ranks differ in
- * it. */
+/* Copies a piece for another rank, by loads of our own; but only of offered memory. Ranks differ in
+ * it only in a wrong program. */
 static void
 give(struct cs_node *node, int local, const struct cs_copy_request *request)
 {
@@ -206,7 +203,7 @@ cs_node_help(struct cs_node *node)
 	return has_helped;
 }
 
-/* As the local ranks from `first` to `last` say it, in the mean; 0: none has yet. */
+/* Mean of the words of local ranks `first` to `last`; 0: all are unknown. */
 static uint64_t
 ps_per_byte_of(struct cs_node *node, unsigned pattern, int size, enum cs_copy_protocol way,
 	       int first, int last)
@@ -223,7 +220,7 @@ ps_per_byte_of(struct cs_node *node, unsigned pattern, int size, enum cs_copy_pr
 	       return count ? sum / count : 0;
 }
 
-/* Local rank 0: what all are to do in this call. */
+/* Decides, on local rank 0, the way of all ranks in this call. */
 static unsigned
 decide_for_all(struct cs_node *node, unsigned pattern, int size)
 {

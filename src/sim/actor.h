@@ -1,8 +1,8 @@
-/* sim/actor.h — what a simulator is made of: ranks with their steps, and what those of a node
- * share. Private to sim.
+/* sim/actor.h — the parts of a simulator: ranks with their steps, and resources that ranks of a
+ * node share. Private to sim.
  *
- *   add.c gives each rank its steps, sim.c lets them pass the time, lead.c, serve.c and fragments.c
- *   decide what depends on who comes when */
+ *   add.c makes each rank's steps, sim.c executes them in simulated time, lead.c, serve.c and
+ *   fragments.c decide by the order of arrival */
 #ifndef CS_SIM_ACTOR_H
 #define CS_SIM_ACTOR_H
 
@@ -19,45 +19,44 @@ enum { CS_SIM_OUT, CS_SIM_IN, CS_SIM_DIRECTIONS };
 #define CS_SIM_NOBODY (-1)
 
 struct cs_sim_step {
-	uint64_t bytes; /* AWAIT: how often the peer must have published */
+	uint64_t bytes; /* AWAIT: times that the peer must have published */
 	int32_t peer;
 	uint32_t kind : 4, request : 28;
 };
 
 #define CS_SIM_MOST_REQUESTS (1 << 28)
 
-/* actor.awaits, else a request */
+/* Values of actor.awaits; else it is a request. */
 enum {
 	CS_SIM_NOTHING = -1, CS_SIM_BUS = -2, CS_SIM_FLAG = -3, CS_SIM_TICKET = -4,
 	CS_SIM_ROLE = -5,
 	CS_SIM_CLIENTS = -6, CS_SIM_SERVED = -7, CS_SIM_LEFT = -8, CS_SIM_EXCHANGED = -9,
 };
 
-/* Stage of an event: the resource at which its first byte asks for a turn, or the actor that looks
- * around. */
+/* Stage of an event: the resource that its first byte requests, or the work of an actor. */
 enum cs_sim_stage {
 	CS_STAGE_COPY,    /* the bus, for a rank's copy or reduction */
 	CS_STAGE_BUS,     /* the bus, for a message inside a node */
 	CS_STAGE_NIC,     /* the sender's card */
 	CS_STAGE_ARRIVAL, /* the receiver's card and port */
-	CS_STAGE_TICKET,  /* a rank takes its number among those of its node */
-	CS_STAGE_SERVE,   /* a server looks who has asked */
+	CS_STAGE_TICKET,  /* a rank draws its ticket among those of its node */
+	CS_STAGE_SERVE,   /* a server looks for clients that have asked */
 	CS_STAGE_READY, CS_STAGE_PICK, CS_STAGE_EXCHANGED, /* of an exchange of fragments */
 };
 
-/* event.request of messages that are no request of a plan */
+/* Values of event.request for messages that are no request of a plan. */
 enum { CS_MESSAGE_ASKS = -1, CS_MESSAGE_SERVES = -2, CS_MESSAGE_FRAGMENT = -3 };
 
 struct cs_sim_request {
-	int64_t at; /* when it is finished, once that is known */
+	int64_t at; /* time of its end, once known */
 	uint32_t chain;
 	bool is_done, is_receive;
 	uint8_t level;
 };
 
-/* One direction of a rank's way out or in. */
+/* Port of a rank, in one direction. */
 struct cs_sim_port {
-	int64_t free; /* the last byte has passed */
+	int64_t free; /* when the last byte has passed */
 	int64_t turn; /* as if every message had kept its gap: may be ahead by f - 1 gaps */
 };
 
@@ -75,32 +74,32 @@ struct cs_sim_actor {
 	int32_t node, awaits;
 	uint32_t chain, events;
 	struct cs_sim_port ports[CS_LEVELS][CS_SIM_DIRECTIONS];
-	struct cs_sim_flag *flags; /* each time that it published */
-	uint32_t publishes; /* so often in all */
+	struct cs_sim_flag *flags; /* for each time that it published */
+	uint32_t publishes; /* number of flags in all */
 	int32_t published;
 	int32_t first_waiter; /* for its flag */
-	int32_t next_waiter;  /* of those that wait for the same flag as this one */
+	int32_t next_waiter;  /* for the same flag as this one */
 	/* For a role: arrivals and the leader; for a sender without requests: messages that have
 	 * not left yet, and the time at which the last one left. */
 	bool is_role;
 	uint32_t came, pending;
 	int32_t leader;
 	int64_t left_at;
-	uint32_t group_at, group_count; /* of a client: to whom it passes on what it is served */
+	uint32_t group_at, group_count; /* of a client: the group to which it forwards */
 };
 
-/* When each of the three is free again. */
+/* Times at which a node's card, by direction, and bus are free. */
 struct cs_sim_node {
 	int64_t card[CS_SIM_DIRECTIONS], bus;
 };
 
-/* A server and who has asked it, in this order. */
+/* Server, with the clients that have asked it, in order. */
 struct cs_serve {
 	int32_t server;
 	uint32_t clients, group;
 	uint64_t bytes;
 	bool splits;
-	/* a run */
+	/* For one run: */
 	int32_t *asked;
 	int64_t *asked_at;
 	uint32_t asked_count, taken;
@@ -112,12 +111,12 @@ struct cs_sim {
 	size_t left; /* of the budget */
 	enum cs_status added;
 	bool joins;
-	uint64_t eager; /* messages up to this size are copied; 0: none */
+	uint64_t eager; /* messages up to so many bytes are copied; 0: none */
 	struct cs_sim_actor *actors;
 	struct cs_sim_node *nodes;
-	/* a run */
+	/* For one run: */
 	const struct cs_model *model;
-	struct cs_loggp cost[CS_LEVELS]; /* of messages, without what copies stand for */
+	struct cs_loggp cost[CS_LEVELS]; /* of messages, less the part of copies */
 	const struct cs_sim_watch *watch;
 	struct cs_sim_result *result;
 	enum cs_status status;
@@ -136,23 +135,23 @@ cs_sim_later(int64_t a, int64_t b)
 }
 
 void cs_sim_put(struct cs_sim *sim, const struct cs_event *event);
-/* The actor will look around at its time `now`. */
+/* Puts an event for the actor's next work, at its time `now`. */
 void cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim_stage stage);
-/* As far as the actor goes without news. */
+/* Executes the actor's steps until it has to wait. */
 void cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor);
-/* The step that began at `start` is over. */
+/* Ends the step that began at `start`, and continues. */
 void cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start);
-/* Sends a message that is no request; `what` is one of CS_MESSAGE_*. */
+/* Sends a message that is no request of a plan; `what`: one of CS_MESSAGE_*. */
 void cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what);
-/* Goes on when all of these have left, perhaps at once. */
+/* Continues when all of these messages have left, perhaps at once. */
 void cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor);
-/* Time of the receiver's processor for a message. */
+/* Time that a message takes of the receiver's processor. */
 int64_t cs_sim_receive_time(const struct cs_sim *sim, int from, int to);
 
 /* --- lead.c: the first, or the last, of those that come leads --------------------------------- */
 
 void cs_lead_come(struct cs_sim *sim, struct cs_sim_actor *actor);
-/* The role has come to its end: its leader goes on. */
+/* Ends a role, so that its leader continues. */
 void cs_lead_end(struct cs_sim *sim, struct cs_sim_actor *role);
 
 /* --- serve.c: a server gives data to those that have asked for it ----------------------------- */

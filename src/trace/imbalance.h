@@ -1,18 +1,19 @@
-/* trace/imbalance.h — ranks that come late to a call: by which pattern, and what the call's data
- * allows then (seed 002, 3.3 and 3.8). collshim-bench and the examples replay patterns by sleeping,
+/* trace/imbalance.h — patterns of late arrival at a call, and the bound of its times by its data
+ * dependences (seed 002, 3.3 and 3.8). collshim-bench and the examples replay patterns by sleeping,
  * collshim-sim lets its ranks start by them.
  *
  *   rank 0  ----a0======e0          a: arrival, e: exit; time in the call: e - a of each rank
  *   rank 1  --------------a1===e1   time after the last arrival: last e - last a
  *
- * The bound of the mean time in a call: no rank leaves before those have come whose data it needs.
+ * Bound of the mean time in a call: no rank leaves before all ranks whose data it needs have
+ * arrived.
  *
  *   reduce, gather(v)    the root waits for all, the others for nobody
  *   bcast, scatter(v)    each waits for the root
  *   scan, exscan         each waits for the ranks below its own
  *   all others           each waits for all
  *
- * What a call moves takes time beyond that, which the bound leaves out. */
+ * The time of moving data is beyond the bound. */
 #ifndef CS_TRACE_IMBALANCE_H
 #define CS_TRACE_IMBALANCE_H
 
@@ -24,70 +25,70 @@
 #include <stdint.h>
 
 enum cs_imbalance_kind {
-	CS_IMBALANCE_NONE,        /* all come at once */
+	CS_IMBALANCE_NONE,        /* all arrive at once */
 	CS_IMBALANCE_UNIFORM,     /* each rank by its own, evenly from 0 to `late` */
 	CS_IMBALANCE_LATE,        /* one rank, the same in each call */
 	CS_IMBALANCE_TURNING,     /* one rank, another one in each call */
 	CS_IMBALANCE_EXPONENTIAL, /* each rank by its own; `late` is the mean */
 	CS_IMBALANCE_FIRST_NODE,  /* all ranks of node 0 */
 	CS_IMBALANCE_LAST_NODE,
-	CS_IMBALANCE_FILE,        /* as they came to recorded calls (trace/arrivals_file.h) */
+	CS_IMBALANCE_FILE,        /* as in recorded calls (trace/arrivals_file.h) */
 	CS_IMBALANCE_KINDS,
 };
 
-#define CS_IMBALANCE_SEED 1 /* where none is asked for */
+#define CS_IMBALANCE_SEED 1 /* default */
 
 struct cs_imbalance {
 	enum cs_imbalance_kind kind;
 	int rank;      /* of LATE */
 	int64_t late;  /* ns */
 	uint64_t seed; /* of UNIFORM and EXPONENTIAL */
-	/* Path of kind FILE, within the text that was read. */
+	/* Path of kind FILE, within the text read. */
 	const char *path;
-	/* And delays of recorded calls, [calls][ranks], after cs_replay_load, or what a caller has
-	 * from the rank that did; NULL before. */
+	/* Delays in recorded calls, [calls][ranks], in ns, set by cs_replay_load, or by a caller
+	 * that received them; NULL before. */
 	int64_t *recorded;
 	size_t calls;
 };
 
-/* Participants: each rank's node, nodes from 0 on. */
+/* Participants, with each rank's node, from 0 on. */
 struct cs_imbalance_job {
 	int ranks, nodes;
 	const int *node_of;
 };
 
 /* "none", "uniform:500us", "late:3:2ms", "turning:2ms", "exponential:300us", "first-node",
- * "last-node:1.5ms": times in ns, us, ms or s, up to 100 s; that of a node is 2 ms where none is
- * given. "file:PATH" is to be loaded (trace/replay.h). CS_BAD_INPUT: `complaint` says what is wrong
- * and what is allowed, *imbalance is unchanged. The seed is CS_IMBALANCE_SEED. */
+ * "last-node:1.5ms": times in ns, us, ms or s, up to 100 s; 2 ms by default for a node. "file:PATH"
+ * is to be loaded (trace/replay.h). CS_BAD_INPUT: `complaint` names the error and the allowed
+ * texts, *imbalance is unchanged. The seed is CS_IMBALANCE_SEED. */
 CS_CHECKED enum cs_status cs_imbalance_read(const char *text, struct cs_imbalance *imbalance,
 					    char *complaint, size_t room);
-/* CS_BAD_INPUT: it names a rank that a job of so many ranks does not have. */
+/* Checks that a job of so many ranks has the pattern's rank. CS_BAD_INPUT, with a complaint. */
 CS_CHECKED enum cs_status cs_imbalance_fits(const struct cs_imbalance *imbalance, int ranks,
 					    char *complaint, size_t room);
-/* Delay of the rank at the call of that number (from 0 on; recorded ones again and again), ns. The
- * same everywhere for the same seed. The one of TURNING is no root that turns by the calls' number,
- * but once in so many turns as there are ranks. */
+/* Delay of the rank, in ns, at the call of that number (from 0 on; recorded calls repeat). The same
+ * everywhere for the same seed. With TURNING, the late rank is not a root that turns by the calls'
+ * number, but once in as many turns as there are ranks. */
 int64_t cs_imbalance_delay(const struct cs_imbalance *imbalance,
 			   const struct cs_imbalance_job *job, uint64_t call, int rank);
 
-/* Sleeps until about 100 us before that time of cs_clock_ns, and then gives the core up between two
- * looks at the clock. Returns at once if it is over. */
+/* Waits until that time of cs_clock_ns: sleeps until about 100 us before it, and then yields the
+ * core between readings of the clock. Returns at once if the time is over. */
 void cs_imbalance_come_at(uint64_t ns);
 
-/* Data dependences between ranks of a call. Nobody waits for blocks without bytes. */
+/* Data dependences between ranks of a call. No rank waits for blocks without bytes. */
 struct cs_dependence {
 	enum cs_coll coll;
 	int ranks, root;
-	bool is_empty;       /* there are no bytes at all; a barrier is not */
+	bool is_empty;       /* no bytes at all; false for a barrier */
 	const size_t *sizes; /* of each rank's block, in allgatherv, gatherv, scatterv and
-			      * reduce_scatter; NULL: all have some */
-	/* Has `from` bytes for `to`, in alltoallv and alltoallw? NULL: each for each. */
+			      * reduce_scatter; NULL: none is empty */
+	/* Has `from` bytes for `to`, in alltoallv and alltoallw? NULL: all pairs have. */
 	bool (*has_pair)(const void *context, int from, int to);
 	const void *context;
 };
 
-/* Durations of one call, in the unit of the stamps. Stamps count from the arrival of a rank that is
+/* Durations of one call, in the unit of the stamps, which count from the arrival of a rank that is
  * not late. */
 struct cs_imbalance_times {
 	double mean;        /* of the ranks' own times, exit minus arrival */
@@ -97,10 +98,10 @@ struct cs_imbalance_times {
 	double spread;      /* last arrival minus first */
 };
 
-/* earliest[rank]: when those have come whose data it needs, itself included. */
+/* Sets earliest[rank]: the last arrival of the ranks whose data it needs, itself included. */
 void cs_imbalance_earliest(const struct cs_dependence *dependence, const int64_t *arrivals,
 			   int64_t *earliest);
-/* `earliest` is room for as many numbers as there are ranks. */
+/* Fills *times. `earliest`: memory for one number per rank, from the caller. */
 void cs_imbalance_measure(const struct cs_dependence *dependence, const int64_t *arrivals,
 			  const int64_t *exits, int64_t *earliest,
 			  struct cs_imbalance_times *times);
