@@ -12,10 +12,10 @@
  * its data; so no rank waits for a slow reader until 64 calls or S slots later.
  *
  * A line also has its call's signature (coll/call.h: cs_call_signature). Ranks that make different
- * calls are the program's error: a rank that finds a line of another call, or waits for a line of a
- * rank that has left the call, sets op->outcome, and waits for nothing more in it; all further lines
- * are without data. With several nodes the job ends instead, since all ranks must take the same
- * slots of the area.
+ * calls are the program's error: a rank that finds a line of another call, or waits for a line of
+ * a rank that has left the call, sets op->outcome, and waits for nothing more in it; all further
+ * lines are without data. With several nodes the job ends instead, since all ranks must take the
+ * same slots of the area.
  *
  * Small messages are in the line itself (one cache line for flag and data). Values from shared
  * memory are checked before they are used as sizes or indexes. */

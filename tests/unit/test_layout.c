@@ -64,6 +64,7 @@ add_rank(struct cs_node *node, int local)
 	}
 	struct cs_node_op op;
 	cs_node_op_init(&op, node, 0);
+	op.number = 0;
 	for (uint64_t slot = 0; slot < node->shape.slots; slot++)
 		add(local, cs_node_slot_of(&op, local, slot, 0), node->shape.slot_bytes);
 	add(NOBODY, (char *)head + node->rank_stride - CS_HELP, CS_HELP);
