@@ -38,7 +38,7 @@ enum cs_agreed {
 
 /* Collectives over the whole job. One is under way at a time. */
 struct cs_agreement_wire {
-	int rank;
+	int rank, size;
 	int seconds; /* to wait for the others; 0: for ever */
 	/* Begin to duplicate MPI_COMM_WORLD (MPI_Comm_idup), and an allreduce of MPI_MIN of
 	 * CS_AGREED_WORDS words on the duplicate; false: refused. Both arrays live until `test`

@@ -343,7 +343,8 @@ agree(void)
 				      cs_recording_prepare(),
 	};
 	const struct cs_agreement_wire wire = {
-		.rank = cs_engine.world_rank, .seconds = cs_engine.settings.init_timeout,
+		.rank = cs_engine.world_rank, .size = cs_engine.world_size,
+		.seconds = cs_engine.settings.init_timeout,
 		.duplicate = begin_duplicate, .allreduce = begin_allreduce, .test = test,
 		.free = free_duplicate, .end = end,
 	};

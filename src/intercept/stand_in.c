@@ -17,6 +17,7 @@ static struct {
 	long duplicate, request;
 	int (*initialized)(int *);
 	int (*comm_rank)(long, int *);
+	int (*comm_size)(long, int *);
 	int (*comm_idup)(long, long *, long *);
 	int (*comm_free)(long *);
 	int (*iallreduce)(const void *, void *, int, long, long, long, long *);
@@ -48,13 +49,15 @@ find_host(const char *flavour, void *(*lookup)(const char *name),
 	}
 	*(void **)&host.initialized = lookup("PMPI_Initialized");
 	*(void **)&host.comm_rank = lookup("PMPI_Comm_rank");
+	*(void **)&host.comm_size = lookup("PMPI_Comm_size");
 	*(void **)&host.comm_idup = lookup("PMPI_Comm_idup");
 	*(void **)&host.comm_free = lookup("PMPI_Comm_free");
 	*(void **)&host.iallreduce = lookup("PMPI_Iallreduce");
 	*(void **)&host.test = lookup("PMPI_Test");
 	*(void **)&host.abort = lookup("PMPI_Abort");
 	return host.world && host.uint64 && host.min && host.initialized && host.comm_rank &&
-	       host.comm_idup && host.comm_free && host.iallreduce && host.test && host.abort;
+	       host.comm_size && host.comm_idup && host.comm_free && host.iallreduce &&
+	       host.test && host.abort;
 }
 
 static bool
@@ -103,7 +106,7 @@ cs_stand_in(const char *flavour, void *(*lookup)(const char *name),
 	cs_agreement_name_job();
 	if (!find_host(flavour, lookup, lookup_data) || host.initialized(&is_initialized) ||
 	    !is_initialized || !cs_handles_fit(host.kind, (uintptr_t)host.world, lookup) ||
-	    host.comm_rank(host.world, &wire.rank)) {
+	    host.comm_rank(host.world, &wire.rank) || host.comm_size(host.world, &wire.size)) {
 		cs_agreement_tell_alone(troubles, "");
 		return;
 	}

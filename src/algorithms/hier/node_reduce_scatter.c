@@ -236,7 +236,8 @@ one_node(struct cs_op *op, const char *send, const struct split *split, bool is_
 							      is_single_copy, is_small),
 					/* Own slots are read here, too: they are in use until the
 					 * call is over. */
-					.rounds = CS_USES_UNKNOWN, .address = is_single_copy
+					.rounds = CS_USES_UNKNOWN, .span = op->call.bytes,
+					.address = is_single_copy
 					? (uint64_t)(uintptr_t)send : 0 };
 	for (int rank = 0; rank < op->team->shape.rank; rank++)
 		state->ahead += count_of(op, rank);
