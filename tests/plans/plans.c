@@ -11,6 +11,8 @@
 #include "sim/count.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -391,6 +393,9 @@ is_proven_for(int ranks)
 int
 main(int argc, char **argv)
 {
+	/* Freed memory is kept: else most of the time goes into its pages. */
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	for (int i = 1; i + 1 < argc; i += 2) {
 		if (!strcmp(argv[i], "--only"))
 			only = argv[i + 1];

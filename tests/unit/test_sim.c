@@ -13,6 +13,8 @@
 #include "sim/hier.h"
 #include "sim/match.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -1937,6 +1939,8 @@ wrong_models_are_refused_with_what_was_expected(void **state)
 int
 main(void)
 {
+	mallopt(M_MMAP_THRESHOLD, 32 << 20); /* freed memory is kept, with its pages */
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(three_messages_take_the_time_of_the_paper_s_figure),
 		cmocka_unit_test(ping_pongs_take_prtt),
