@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "comm/engine.h"
 #include "comm/host/pmpi.h"
+#include "comm/calls/choose.h"
 #include "comm/calls/serve.h"
 #include "comm/types/types.h"
 
@@ -18,47 +19,6 @@
 						   __typeof__(cs_entry_##name)), "MPI_" #name);
 #include "intercept/calls.def"
 #endif
-
-/* Is there a team, or may there be one in this call, so that it may be served? */
-static inline bool
-may_serve(const struct cs_comm *communicator)
-{
-	return communicator && communicator->state != CS_COMM_HOST;
-}
-
-/* Is the call left to the host by a choice that is cached already? Asked before anything else, so
- * that such a call costs little. `times`: blocks in the size that select counts. Only predefined
- * types are quick to find; with others, comm/ decides. A cached choice of an algorithm is passed to
- * comm/ in serving->cached; if that is NULL, comm/ asks select itself. */
-static inline bool
-is_hosted(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
-	  int times)
-{
-	struct cs_comm *communicator = serving->communicator;
-	if (communicator->seat->selection.host_only >> coll & 1) {
-		serving->cached = &communicator->seat->selection.cached_choices[coll].cached[0];
-		return true;
-	}
-	serving->cached = NULL;
-	const struct cs_type *known = cs_comm_known_type(communicator, type);
-	if (!known || count <= 0 || count > INT_MAX)
-		return false;
-	serving->bytes = (size_t)count * known->size * (size_t)times;
-	serving->cached = cs_selection_find(&communicator->seat->selection, coll, serving->bytes);
-	return serving->cached && !serving->cached->choice.algorithm;
-}
-
-/* Is the call left to the host whatever its size? Used if sizes are not at hand, or not agreed. */
-static inline bool
-is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
-{
-	struct cs_comm *communicator = serving->communicator;
-	serving->cached = NULL;
-	if (!(communicator->seat->selection.host_only >> coll & 1))
-		return false;
-	serving->cached = &communicator->seat->selection.cached_choices[coll].cached[0];
-	return true;
-}
 
 /* The next function of the same name. Measured (`size`) and timed only while a report is wanted, or
  * arrivals are recorded; else a plain jump. */
@@ -104,7 +64,7 @@ int
 cs_entry_Barrier(MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(communicator) && !is_always_hosted(serving, CS_BARRIER) &&
+	if (cs_choose_may_serve(communicator) && !cs_choose_always_host(serving, CS_BARRIER) &&
 	    cs_serve_barrier(serving))
 		return cs_serve_result(serving);
 	HOST(Barrier, CS_BARRIER, NO_ROOT, 0, comm);

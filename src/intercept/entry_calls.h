@@ -21,12 +21,12 @@
 	int ENTRY_OF(NAME(Name))(CS_ARGS_##shape(PARAMETER)) \
 	{ \
 		ENTER(comm); \
-		if (may_serve(communicator) && !hosted && serve) \
+		if (cs_choose_may_serve(communicator) && !hosted && serve) \
 			return cs_serve_result(serving); \
 		HOST_OF(NAME(Name), coll, root, size, CS_ARGS_##shape(CS_NAME)); \
 	}
-#define HOSTED(coll) is_always_hosted(serving, coll)
-#define HOSTED_BLOCK(coll, count, type) is_hosted(serving, coll, count, type, 1)
+#define HOSTED(coll) cs_choose_always_host(serving, coll)
+#define HOSTED_BLOCK(coll, count, type) cs_choose_host(serving, coll, count, type, 1)
 #define ON_ROOT(there, elsewhere) (communicator->rank == root ? there : elsewhere)
 
 SERVED(Bcast, BCAST, CS_BCAST, root, BLOCK(count, type), HOSTED_BLOCK(CS_BCAST, count, type),
@@ -70,7 +70,7 @@ SERVED(Reduce_scatter, REDUCE_SCATTER, CS_REDUCE_SCATTER, NO_ROOT, TOTAL(counts,
        HOSTED(CS_REDUCE_SCATTER),
        cs_serve_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op))
 SERVED(Reduce_scatter_block, REDUCTION, CS_REDUCE_SCATTER_BLOCK, NO_ROOT, BLOCKS(count, type),
-       is_hosted(serving, CS_REDUCE_SCATTER_BLOCK, count, type, communicator->size),
+       cs_choose_host(serving, CS_REDUCE_SCATTER_BLOCK, count, type, communicator->size),
        cs_serve_reduce_scatter_block(serving, send, recv, count, type, op))
 SERVED(Scan, REDUCTION, CS_SCAN, NO_ROOT, BLOCK(count, type), HOSTED_BLOCK(CS_SCAN, count, type),
        cs_serve_scan(serving, CS_SCAN, send, recv, count, type, op))

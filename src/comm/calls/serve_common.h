@@ -3,53 +3,9 @@
 #define CS_COMM_CALLS_SERVE_COMMON_H
 
 #include "comm/host/flavour.h"
+#include "comm/calls/choose.h"
 #include "comm/calls/serve.h"
 #include "comm/types/types.h"
-
-/* Notes why select is not asked. Always false. */
-static inline bool
-cs_serve_not(struct cs_serving *serving, const char *why)
-{
-	serving->cached = NULL;
-	serving->unasked = why;
-	return false;
-}
-
-/* Is there a team? Counts the call if not. Asked only after all checks by which the host would
- * refuse the call on this rank alone. */
-static inline bool
-cs_serve_has_team(struct cs_serving *serving)
-{
-	struct cs_comm *communicator = serving->communicator;
-	return __builtin_expect(communicator->seat->selection.team != NULL, 1) ||
-	       cs_comm_count(communicator);
-}
-
-/* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in
- * cs_facts. To be called when cs_serve_has_team may be. */
-static inline bool
-cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew,
-		       enum cs_order order)
-{
-	struct cs_comm *communicator = serving->communicator;
-	if (bytes != CS_BYTES_UNKNOWN && serving->cached && serving->bytes == bytes &&
-	    (order == CS_ORDER_NONE || serving->cached->order == order))
-		return true;
-	if (!cs_serve_has_team(serving))
-		return false;
-	if (bytes == 0 && coll != CS_BARRIER)
-		return cs_serve_not(serving, "nothing to move");
-	serving->bytes = bytes;
-	serving->cached = cs_selection_choose(&communicator->seat->selection, coll, bytes, skew,
-					      order);
-	return serving->cached->choice.algorithm != NULL;
-}
-
-static inline bool
-cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes)
-{
-	return cs_serve_choose_skewed(serving, coll, bytes, 1, CS_ORDER_NONE);
-}
 
 /* Runs the operation's call by the chosen algorithm, and notes errors. `signature`:
  * cs_call_signature; for a reduction, with the bytes in its lower bits. False: the plan was

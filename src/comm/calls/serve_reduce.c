@@ -107,7 +107,7 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	if (__builtin_mul_overflow((size_t)count, unit, &bytes) ||
 	    unit > room / (is_spread ? (size_t)communicator->size : 1))
 		return cs_serve_not(serving, "elements too large");
-	/* Choose by the elements' data, as in is_hosted, though they are moved with their gaps. */
+	/* Choose by the data, as in cs_choose_host, though elements are moved with their gaps. */
 	if (!cs_serve_bytes(reduced->type, count, &size) ||
 	    !cs_serve_choose_skewed(serving, coll, size, skew, order_of(reduced->call)))
 		return false;
