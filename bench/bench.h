@@ -360,16 +360,11 @@ void bench_print_first(FILE *out, const struct bench_first *first, bool has_own_
 void bench_print_late_head(FILE *out, const struct bench_options *options,
 			   const struct bench_world *world);
 void bench_print_late(FILE *out, const struct bench_late *late);
-/* Its object in the JSON. */
-void bench_json_late(FILE *out, const struct bench_late *late);
-/* Shared parts of all output formats: the job; variables of collshim's that are set; the case's
- * first columns; the beginning of a case's object (`pattern` may be NULL), false if nothing more is
- * to come since it was left out. */
+/* Shared parts of all tables: the job; variables of collshim's that are set; the case's first
+ * columns. */
 void bench_print_world(FILE *out, const struct bench_world *world);
 void bench_print_in_force(FILE *out, const struct bench_world *world);
 void bench_print_case(FILE *out, const struct bench_case *what);
-bool bench_json_case(FILE *out, const struct bench_case *what, const char *pattern,
-		     const char *skipped);
 
 /* Results to write so far: cases, message costs, or calls from the first one on. */
 struct bench_findings {

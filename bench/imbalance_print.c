@@ -55,30 +55,3 @@ bench_print_late(FILE *out, const struct bench_late *late)
 		(host->missed + ours->missed) / 2 * 1e6);
 	fflush(out);
 }
-
-static void
-json_side(FILE *out, const char *name, const struct bench_late_side *side, int rounds)
-{
-	const struct cs_imbalance_times *median = &side->median;
-	fprintf(out, ",\n   \"%s\": {\"mean_us\": %.4f, \"bound_us\": %.4f, "
-		     "\"after_last_us\": %.4f, \"last_exit_us\": %.4f, \"spread_us\": %.4f, "
-		     "\"missed_us\": %.4f, \"rounds_mean_us\": [", name, median->mean * 1e6,
-		median->bound * 1e6, median->after_last * 1e6, median->last_exit * 1e6,
-		median->spread * 1e6, side->missed * 1e6);
-	for (int round = 0; round < rounds; round++)
-		fprintf(out, "%s%.4f", round ? ", " : "", side->rounds[round].mean * 1e6);
-	fputs("]}", out);
-}
-
-void
-bench_json_late(FILE *out, const struct bench_late *late)
-{
-	if (!bench_json_case(out, &late->what, late->pattern, late->skipped))
-		return;
-	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"calls_per_round\": %d, "
-		     "\"ratio\": %.4f, \"ratio_min\": %.4f, \"ratio_max\": %.4f", late->bytes,
-		late->rounds, late->calls, late->ratio, late->ratio_min, late->ratio_max);
-	json_side(out, "host", &late->side[BENCH_HOST], late->rounds);
-	json_side(out, "ours", &late->side[BENCH_OURS], late->rounds);
-	fputs("}", out);
-}

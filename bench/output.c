@@ -284,9 +284,10 @@ json_rounds(FILE *out, const char *name, const double *seconds, int rounds)
 	fputs("]", out);
 }
 
-bool
-bench_json_case(FILE *out, const struct bench_case *what, const char *pattern,
-		const char *skipped)
+/* Begins a case's object (`pattern` may be NULL). False if the case was left out: the object is
+ * complete. */
+static bool
+json_case(FILE *out, const struct bench_case *what, const char *pattern, const char *skipped)
 {
 	const struct cs_coll_info *coll = &cs_colls[what->coll];
 	fprintf(out, "{\"collective\": \"%s\", \"size\": %zu, \"root\": ", coll->name, what->size);
@@ -310,7 +311,7 @@ bench_json_case(FILE *out, const struct bench_case *what, const char *pattern,
 static void
 json_result(FILE *out, const struct bench_result *result)
 {
-	if (!bench_json_case(out, &result->what, NULL, result->skipped))
+	if (!json_case(out, &result->what, NULL, result->skipped))
 		return;
 	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"times_per_round\": %d, "
 		     "\"calls_in_a_row\": %d", result->bytes,
@@ -374,7 +375,7 @@ json_pair(FILE *out, const char *name, const struct bench_spread *spread)
 static void
 json_first(FILE *out, const struct bench_first *first, bool has_own_times)
 {
-	if (!bench_json_case(out, &first->what, NULL, first->skipped))
+	if (!json_case(out, &first->what, NULL, first->skipped))
 		return;
 	fprintf(out, ", \"bytes\": %zu,\n   \"parts\": [", first->bytes);
 	for (int i = 0; i < BENCH_PARTS && first->parts[i].is_there; i++) {
@@ -426,6 +427,33 @@ json_network(FILE *out, const struct bench_network *network)
 }
 
 static void
+json_side(FILE *out, const char *name, const struct bench_late_side *side, int rounds)
+{
+	const struct cs_imbalance_times *median = &side->median;
+	fprintf(out, ",\n   \"%s\": {\"mean_us\": %.4f, \"bound_us\": %.4f, "
+		     "\"after_last_us\": %.4f, \"last_exit_us\": %.4f, \"spread_us\": %.4f, "
+		     "\"missed_us\": %.4f, \"rounds_mean_us\": [", name, median->mean * 1e6,
+		median->bound * 1e6, median->after_last * 1e6, median->last_exit * 1e6,
+		median->spread * 1e6, side->missed * 1e6);
+	for (int round = 0; round < rounds; round++)
+		fprintf(out, "%s%.4f", round ? ", " : "", side->rounds[round].mean * 1e6);
+	fputs("]}", out);
+}
+
+static void
+json_late(FILE *out, const struct bench_late *late)
+{
+	if (!json_case(out, &late->what, late->pattern, late->skipped))
+		return;
+	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"calls_per_round\": %d, "
+		     "\"ratio\": %.4f, \"ratio_min\": %.4f, \"ratio_max\": %.4f", late->bytes,
+		late->rounds, late->calls, late->ratio, late->ratio_min, late->ratio_max);
+	json_side(out, "host", &late->side[BENCH_HOST], late->rounds);
+	json_side(out, "ours", &late->side[BENCH_OURS], late->rounds);
+	fputs("}", out);
+}
+
+static void
 json_all(FILE *out, const struct bench_options *options, const struct bench_world *world,
 	 const struct bench_findings *findings)
 {
@@ -462,7 +490,7 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 			world->has_one_clock ? "true" : "false");
 		for (int i = 0; i < findings->count; i++) {
 			fputs(i ? ",\n  " : "\n  ", out);
-			bench_json_late(out, &findings->lates[i]);
+			json_late(out, &findings->lates[i]);
 		}
 		fputs("]}\n", out);
 		return;
