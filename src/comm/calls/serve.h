@@ -33,7 +33,8 @@ int cs_serve_end(struct cs_serving *serving);
 static inline int
 cs_serve_result(struct cs_serving *serving)
 {
-	return __builtin_expect(serving->op.node.extras == 0, 1)
+	const struct cs_node_op *node = &serving->op.node;
+	return __builtin_expect((node->extras | node->outcome.bits) == 0, 1)
 	       ? MPI_SUCCESS : cs_serve_end(serving);
 }
 
