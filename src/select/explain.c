@@ -6,6 +6,8 @@
 #include "select/notes.h"
 #include "select/predict.h"
 
+#include <stdlib.h>
+
 static bool
 says_range(FILE *out, const char *name, struct cs_range range, int low, int high)
 {
@@ -59,7 +61,8 @@ says_imbalance(FILE *out, unsigned set, enum cs_balance here)
 	return true;
 }
 
-static void
+/* Describes a row and its answer. False: the row does not fit this call. */
+static bool
 explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table *table,
 	    const struct cs_row *row, const struct cs_facts *facts, bool *is_decided)
 {
@@ -72,7 +75,7 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table
 	if (row->is_guarded_out) {
 		cs_guard_fails(row->block, &selector->machine, why, sizeof why);
 		fprintf(out, "no: for other machines (%s)\n", why);
-		return;
+		return false;
 	}
 	if (says_range(out, "ranks", row->ranks, facts->ranks, facts->ranks) ||
 	    says_range(out, "nodes", row->nodes, facts->nodes, facts->nodes) ||
@@ -81,7 +84,7 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table
 	    says_wire(out, row->wire, facts->wire) ||
 	    says_placement(out, row->placement, cs_placement_of(facts)) ||
 	    says_imbalance(out, row->imbalance, facts->imbalance))
-		return;
+		return false;
 	if (!cs_row_fits_size(row, facts->bytes)) {
 		cs_byte_range_text(range, row->bytes);
 		if (facts->bytes == CS_BYTES_UNKNOWN)
@@ -89,7 +92,7 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table
 		else
 			fprintf(out, "no: bytes %s, here %s\n", range,
 				cs_bytes_text(number, facts->bytes));
-		return;
+		return false;
 	}
 	const char *bar = cs_row_barred(table, row, facts);
 	if (*is_decided)
@@ -101,6 +104,7 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table
 	else
 		fprintf(out, "no: %s\n", bar);
 	*is_decided |= !bar || row->why == CS_WHY_FORCED;
+	return true;
 }
 
 static void
@@ -154,41 +158,9 @@ explain_model(FILE *out, const struct cs_selector *selector, const struct cs_fac
 void
 cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out)
 {
-	const struct cs_table *table = &selector->tables[facts->coll];
-	explain_facts(out, selector, facts);
-	fputs("algorithms:\n", out);
-	const struct cs_algorithm *algorithm;
-	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
-		if (algorithm->coll != facts->coll)
-			continue;
-		const char *unmet = cs_algorithm_unmet(algorithm, facts);
-		fprintf(out, "  %s: %s%s\n", algorithm->name,
-			unmet ? "no: " : "can serve this call", unmet ? unmet : "");
-	}
-	fprintf(out, "  " CS_HOST ": can serve every call\n%s: ", cs_colls[facts->coll].variable);
-	cs_printable_put(out, table->force_text ? table->force_text : "not set");
-	if (table->force_error)
-		fprintf(out, ": ignored, %s\n", table->force_error);
-	else
-		putc('\n', out);
-	if (selector->site_error)
-		fprintf(out, "tuning file not used: %s\n", selector->site_error);
-	fputs("rows, the first that fits decides:\n", out);
-	bool is_decided = false;
-	bool is_model_told = false;
-	for (size_t i = 0; i < table->count; i++) {
-		if (table->rows[i].why == CS_WHY_BUILTIN && !is_model_told) {
-			explain_model(out, selector, facts, &is_decided);
-			is_model_told = true;
-		}
-		explain_row(out, selector, table, &table->rows[i], facts, &is_decided);
-	}
-	if (!is_model_told)
-		explain_model(out, selector, facts, &is_decided);
-	if (!is_decided)
-		fputs("  none fits: the host\n", out);
 	struct cs_choice choice;
 	char use[256], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
+	explain_facts(out, selector, facts);
 	cs_selector_choose(selector, facts, &choice);
 	fprintf(out, "-> %s (%s)", cs_use_text(use, sizeof use, choice.algorithm, choice.params),
 		choice.reason);
@@ -203,6 +175,77 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 	if (refused)
 		fprintf(out, "   but its plan refuses this call (%s): the host serves it%s\n",
 			refused, choice.algorithm->inner ? " between nodes" : "");
+}
+
+static void
+explain_algorithms(FILE *out, const struct cs_facts *facts, bool has_all)
+{
+	const struct cs_algorithm *algorithm;
+	int left = 0;
+	fputs("algorithms:\n", out);
+	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
+		if (algorithm->coll != facts->coll)
+			continue;
+		const char *unmet = cs_algorithm_unmet(algorithm, facts);
+		if (unmet && !has_all)
+			left++;
+		else
+			fprintf(out, "  %s: %s%s\n", algorithm->name,
+				unmet ? "no: " : "can serve this call", unmet ? unmet : "");
+	}
+	fputs("  " CS_HOST ": can serve every call\n", out);
+	if (left)
+		fprintf(out, "  %d more cannot serve it: --all\n", left);
+}
+
+static void
+explain_rows(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts,
+	     bool has_all)
+{
+	const struct cs_table *table = &selector->tables[facts->coll];
+	bool is_decided = false, is_model_told = false;
+	int left = 0;
+	fputs("rows, the first that fits decides:\n", out);
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->rows[i].why == CS_WHY_BUILTIN && !is_model_told) {
+			explain_model(out, selector, facts, &is_decided);
+			is_model_told = true;
+		}
+		char *text = NULL;
+		size_t bytes;
+		FILE *row = has_all ? NULL : open_memstream(&text, &bytes);
+		bool fits = explain_row(row ? row : out, selector, table, &table->rows[i], facts,
+					&is_decided);
+		if (!row)
+			continue;
+		left += !fits;
+		if (!fclose(row) && fits)
+			fputs(text, out);
+		free(text);
+	}
+	if (!is_model_told)
+		explain_model(out, selector, facts, &is_decided);
+	if (!is_decided)
+		fputs("  none fits: the host\n", out);
+	if (left)
+		fprintf(out, "  %d more do not fit: --all\n", left);
+}
+
+void
+cs_selector_explain_why(const struct cs_selector *selector, const struct cs_facts *facts,
+			bool has_all, FILE *out)
+{
+	const struct cs_table *table = &selector->tables[facts->coll];
+	fprintf(out, "%s: ", cs_colls[facts->coll].variable);
+	cs_printable_put(out, table->force_text ? table->force_text : "not set");
+	if (table->force_error)
+		fprintf(out, ": ignored, %s\n", table->force_error);
+	else
+		putc('\n', out);
+	if (selector->site_error)
+		fprintf(out, "tuning file not used: %s\n", selector->site_error);
+	explain_rows(out, selector, facts, has_all);
+	explain_algorithms(out, facts, has_all);
 }
 
 void

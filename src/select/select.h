@@ -130,9 +130,13 @@ enum cs_note {
 bool cs_selector_note(const struct cs_selector *selector, enum cs_note note, char *text,
 		      size_t bytes);
 
-/* Says for one call which rows were considered, which rule matched, and why not the others. */
+/* Prints the facts of one call and the choice for it, one line each. */
 void cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts,
 			 FILE *out);
+/* Prints the rows that fit the call, and the algorithms that can serve it; with has_all also those
+ * that do not, and why. */
+void cs_selector_explain_why(const struct cs_selector *selector, const struct cs_facts *facts,
+			     bool has_all, FILE *out);
 
 /* Checks one tuning file: every error as "file:line:column: what was expected", on `out`; and the
  * notes above, with any MPI. Returns the number of errors, -1 if the file cannot be read (said

@@ -62,9 +62,10 @@ static const char usage[] =
 	"  --skew S            allgatherv, reduce_scatter: the largest block is S times the mean "
 	"(default: 1)\n"
 	"  --imbalance C       how far apart ranks come: balanced (default), moderate or strong\n"
+	"  --all               also rows that do not fit, algorithms that cannot serve, and why\n"
 	"\n"
-	"--draw takes all of these but --mpi, --wire, --skew and --imbalance, of ranks 8 if it is "
-	"not told,\n"
+	"--draw takes all of these but --mpi, --wire, --skew, --imbalance and --all (default: 8\n"
+	"ranks),\n"
 	"256 at most, parameters behind the algorithm, too, as "
 	"bcast:chain:segment=8K:window=2, and\n"
 	"  --bytes N           bytes of a block, or of the vector (default: 1K)\n"
@@ -79,7 +80,7 @@ struct request {
 	size_t ranks, ppn, nodes, skew; /* 0: not given */
 	int wire;                 /* 0: not given */
 	enum cs_balance imbalance;
-	bool has_imbalance;
+	bool has_imbalance, has_all;
 	size_t bytes, root;
 	char *const *words;       /* behind the options */
 	int word_count;
@@ -305,6 +306,7 @@ explain(const struct request *request, const struct cs_selector *selector,
 	for (int i = 0; i < OVERRIDES; i++)
 		if (holds[i])
 			printf("   but %s\n", overrides[i].text);
+	cs_selector_explain_why(selector, &facts, request->has_all, stdout);
 	return DONE;
 }
 
@@ -393,7 +395,7 @@ enum {
 		OPTION_EXPLAIN,
 	OPTION_DRAW, OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES,
 	OPTION_MPI, OPTION_CYCLIC, OPTION_NON_COMMUTATIVE, OPTION_SKEW, OPTION_BYTES, OPTION_ROOT,
-	OPTION_SVG, OPTION_WIRE, OPTION_IMBALANCE, OPTION_DOCTOR, OPTION_JSON,
+	OPTION_SVG, OPTION_WIRE, OPTION_IMBALANCE, OPTION_DOCTOR, OPTION_JSON, OPTION_ALL,
 };
 
 static const struct option options[] = {
@@ -417,6 +419,7 @@ static const struct option options[] = {
 	{ "skew", required_argument, NULL, OPTION_SKEW },
 	{ "wire", required_argument, NULL, OPTION_WIRE },
 	{ "imbalance", required_argument, NULL, OPTION_IMBALANCE },
+	{ "all", no_argument, NULL, OPTION_ALL },
 	{ "bytes", required_argument, NULL, OPTION_BYTES },
 	{ "root", required_argument, NULL, OPTION_ROOT },
 	{ "svg", required_argument, NULL, OPTION_SVG },
@@ -477,6 +480,8 @@ check_request(const struct request *request)
 		return wrong_use("--skew belongs to --explain");
 	if (request->wire && !request->explain)
 		return wrong_use("--wire belongs to --explain");
+	if (request->has_all && !request->explain)
+		return wrong_use("--all belongs to --explain");
 	if (request->has_imbalance && !request->explain)
 		return wrong_use("--imbalance belongs to --explain");
 	if (request->is_json &&
@@ -511,6 +516,7 @@ read_arguments(int argc, char **argv, struct request *request)
 		case OPTION_NON_COMMUTATIVE: request->is_non_commutative = true; break;
 		case OPTION_SKEW: wrong = read_count("skew", optarg, &request->skew); break;
 		case OPTION_WIRE: wrong = read_wire(optarg, &request->wire); break;
+		case OPTION_ALL: request->has_all = true; break;
 		case OPTION_IMBALANCE: wrong = read_imbalance(optarg, request); break;
 		case OPTION_DRAW: request->draw = optarg; break;
 		case OPTION_BYTES: wrong = read_number("bytes", optarg, &request->has_bytes,

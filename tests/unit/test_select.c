@@ -882,6 +882,7 @@ explain(const struct cs_selector *selector, const struct cs_facts *facts)
 	FILE *out = fmemopen(printed, sizeof printed, "w");
 	said_begin(&said);
 	cs_selector_explain(selector, facts, out);
+	cs_selector_explain_why(selector, facts, true, out);
 	said_end(&said);
 	fclose(out);
 	return printed;
@@ -904,8 +905,11 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 		"      - {collective: bcast, use: host}\n",
 		CS_BCAST, "^hier:host");
 	struct cs_facts facts = usual(CS_BCAST, 8192);
+	explain(selector, &facts);
+	char *rows = strstr(strstr(printed, "rows"), "\n") + 1;
+	*strstr(rows, "algorithms:") = '\0';
 	assert_string_equal(
-		strstr(strstr(explain(selector, &facts), "rows"), "\n") + 1,
+		rows,
 		"  rule site.yaml:6 (block away): use ring\n"
 		"    no: for other machines (cpu \"*Xeon*\", here \"AMD EPYC 7763\")\n"
 		"  rule site.yaml:10 (block b): use ring\n"
@@ -925,8 +929,30 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 		"  built-in tuning.yaml:10 (block default): use hier:host:chunk=64K\n"
 		"    no: nodes 1, here 4\n"
 		"  built-in tuning.yaml:11 (block default): use hier:host:chunk=64K\n"
-		"    fits, but what stands above decides\n"
-		"-> ring (rule site.yaml:15); the same for 4K <= bytes < 1M\n");
+		"    fits, but what stands above decides\n");
+	explain(selector, &facts);
+	assert_contains(printed, "MPI: mpich\n-> ring (rule site.yaml:15); the same for 4K <= "
+				 "bytes < 1M\nCOLLSHIM_BCAST: ^hier:host\n");
+	FILE *out = fmemopen(printed, sizeof printed, "w");
+	cs_selector_explain_why(selector, &facts, false, out);
+	fclose(out);
+	assert_string_equal(printed,
+			    "COLLSHIM_BCAST: ^hier:host\n"
+			    "rows, the first that fits decides:\n"
+			    "  rule site.yaml:14 (block b): use hier:host:chunk=64K\n"
+			    "    no: excluded by COLLSHIM_BCAST=^hier:host\n"
+			    "  rule site.yaml:15 (block b): use ring\n"
+			    "    yes: this decides\n"
+			    "  rule site.yaml:16 (block b): use host\n"
+			    "    fits, but what stands above decides\n"
+			    "  built-in tuning.yaml:11 (block default): use hier:host:chunk=64K\n"
+			    "    fits, but what stands above decides\n"
+			    "  6 more do not fit: --all\n"
+			    "algorithms:\n"
+			    "  hier:host: can serve this call\n"
+			    "  hier:host:tree: can serve this call\n"
+			    "  ring: can serve this call\n"
+			    "  host: can serve every call\n");
 	cs_selector_destroy(selector);
 }
 
@@ -1023,8 +1049,8 @@ explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
 	assert_contains(explain(selector, &alone), "COLLSHIM_BCAST: nonsense: ignored, column 1: "
 						   "\"nonsense\" is no");
 	assert_contains(printed, "  hier:host: no: one rank per node\n");
-	assert_contains(printed, "  none fits: the host\n-> host (no rule); the same for 0 <= "
-				 "bytes < inf\n");
+	assert_contains(printed, "\n-> host (no rule); the same for 0 <= bytes < inf\n");
+	assert_contains(printed, "  none fits: the host\n");
 	cs_selector_destroy(selector);
 	selector = make_forced(NULL, CS_BCAST, "hier:host");
 	assert_contains(explain(selector, &alone), "  forced by COLLSHIM_BCAST: use "
