@@ -139,7 +139,7 @@ cs_module_open(const struct cs_door *door)
 		module.entries[CS_CALL_##name##_c] = (void *)cs_entry_ordered_##name##_c;
 		CS_REDUCTIONS(ORDERED)
 	}
-	cs_fortran_entries(door, module.entries, is_ordered);
+	cs_fortran_entries(module.entries, is_ordered);
 	if (cs_settings_wants_report()) {
 		cs_fortran_count(module.entries);
 	} else {

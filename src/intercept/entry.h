@@ -34,7 +34,7 @@ void cs_entry_after_init(void);
 
 /* Fills the rows of Fortran names that this MPI's own Fortran layer does not bring to C names; the
  * others stay as they are. Makes no MPI call (fortran.c). `is_ordered`: as for C. */
-void cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered);
+void cs_fortran_entries(void **entries, bool is_ordered);
 /* The same of what only counts; behind the former. */
 void cs_fortran_count(void **entries);
 

@@ -14,13 +14,6 @@
  * and MPI_BOTTOM recognised by their address, the C function called, its result stored. */
 #include "intercept/fortran_layer.h"
 
-#include "base/log.h"
-
-#include <stdlib.h>
-
-const struct cs_door *cs_fortran_door;
-struct cs_fortran cs_fortran;
-static const char *missing; /* a function that the MPI lacks */
 
 CS_FORTRAN_MANGLED(CS_FORTRAN_INIT, init, INIT)
 CS_FORTRAN_MANGLED(CS_FORTRAN_INIT_THREAD, init_thread, INIT_THREAD)
@@ -33,50 +26,13 @@ CS_FORTRAN_MANGLED(CS_FORTRAN_INIT_THREAD, init_thread, INIT_THREAD)
 	{                                                                                          \
 		cs_comm_duplicating();                                                           \
 		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *, \
-			   MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])( \
+			   MPI_Fint *))cs_engine.door->next[CS_CALL_##symbol])( \
 			comm, copy, request, ierr);                                                \
 	}
 #define FREE_HERE(symbol) CS_FORTRAN_FREE(symbol, cs_comm_f2c)
 CS_FORTRAN_MANGLED(FREE_HERE, comm_free, COMM_FREE)
 CS_FORTRAN_MANGLED(FREE_HERE, comm_disconnect, COMM_DISCONNECT)
 CS_FORTRAN_MANGLED(IDUP, comm_idup, COMM_IDUP)
-
-/* --- sentinels -------------------------------------------------------------------------------- */
-
-struct cs_sentinel cs_fortran_in_place, cs_fortran_bottom;
-_Atomic int cs_fortran_sentinels_state;
-
-static void
-find_sentinel(struct cs_sentinel *sentinel, const char *const *names, size_t count)
-{
-	size_t room = sizeof sentinel->places / sizeof *sentinel->places;
-	for (size_t i = 0; i < count; i++)
-		sentinel->count += cs_fortran_door->lookup_all(names[i], sentinel->places +
-							       sentinel->count,
-							       room - sentinel->count);
-}
-
-void
-cs_fortran_find_sentinels(void)
-{
-	static const char *const in_place_names[] =
-		{"mpi_fortran_in_place_", "mpi_fortran_in_place__",
-						     "mpi_fortran_in_place",
-						     "MPI_FORTRAN_IN_PLACE"};
-	static const char *const bottom_names[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom__",
-						   "mpi_fortran_bottom", "MPI_FORTRAN_BOTTOM"};
-	int unknown = 0;
-	if (atomic_compare_exchange_strong(&cs_fortran_sentinels_state, &unknown, 1)) {
-		find_sentinel(&cs_fortran_in_place, in_place_names, 4);
-		find_sentinel(&cs_fortran_bottom, bottom_names, 4);
-		if (missing && cs_log_is_speaker())
-			cs_info("the MPI has no %s: Fortran calls that need it are left to it",
-				missing);
-		atomic_store_explicit(&cs_fortran_sentinels_state, 2, memory_order_release);
-	}
-	while (atomic_load_explicit(&cs_fortran_sentinels_state, memory_order_acquire) != 2)
-		; /* another thread is at it, for less than a millisecond */
-}
 
 /* --- collectives ------------------------------------------------------------------------------ */
 
@@ -132,49 +88,6 @@ CS_MOVES(TAKE)
 CS_REDUCTIONS(TAKE)
 CS_REDUCTIONS(TAKE_ORDERED)
 
-/* Number of datatypes in each array of an alltoallw; 0 if the communicator is none, for the host to
- * refuse. */
-static size_t
-partners(MPI_Comm comm)
-{
-	int is_inter = 0, size = 0;
-	if (comm == NULL || comm == MPI_COMM_NULL || cs_fortran.comm_test_inter(comm, &is_inter) !=
-	    MPI_SUCCESS ||
-	    (is_inter ? cs_fortran.comm_remote_size : cs_fortran.comm_size)(comm, &size) !=
-	    MPI_SUCCESS)
-		return 0;
-	return (size_t)size;
-}
-
-bool
-cs_fortran_open_types(struct cs_fortran_types *types, MPI_Comm comm, const MPI_Fint *sendtypes,
-		      const MPI_Fint *recvtypes, MPI_Fint *ierr)
-{
-	size_t count = partners(comm);
-	types->send = types->few;
-	if (count > 64) {
-		types->send = malloc(2 * count * sizeof *types->send);
-		if (types->send == NULL) {
-			cs_fortran.comm_call_errhandler(comm, MPI_ERR_NO_MEM);
-			cs_ierr(ierr, MPI_ERR_NO_MEM);
-			return false;
-		}
-	}
-	types->recv = types->send + count;
-	for (size_t i = 0; i < count; i++) {
-		types->send[i] = sendtypes == NULL ? MPI_DATATYPE_NULL : cs_type_f2c(sendtypes[i]);
-		types->recv[i] = cs_type_f2c(recvtypes[i]);
-	}
-	return true;
-}
-
-void
-cs_fortran_close_types(struct cs_fortran_types *types)
-{
-	if (types->send != types->few)
-		free(types->send);
-}
-
 static void
 take_alltoallw(CS_ARGS_ALLTOALLW(FORTRAN), MPI_Fint *ierr)
 {
@@ -201,17 +114,16 @@ take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
 static void *
 look_up(const char *name)
 {
-	void *function = cs_fortran_door->lookup(name);
-	if (function == NULL && missing == NULL)
-		missing = name;
+	void *function = cs_engine.door->lookup(name);
+	if (function == NULL && cs_fortran_missing == NULL)
+		cs_fortran_missing = name;
 	return function;
 }
 
 void
-cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
+cs_fortran_entries(void **entries, bool is_ordered)
 {
 	struct cs_fortran *fortran = &cs_fortran;
-	cs_fortran_door = door;
 	fortran->comm_f2c = (MPI_Comm(*)(MPI_Fint))look_up("PMPI_Comm_f2c");
 	fortran->type_f2c = (MPI_Datatype(*)(MPI_Fint))look_up("PMPI_Type_f2c");
 	fortran->op_f2c = (MPI_Op(*)(MPI_Fint))look_up("PMPI_Op_f2c");

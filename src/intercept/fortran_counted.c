@@ -40,7 +40,7 @@ end_left(const struct left *left, enum cs_left coll)
 	static void take_##symbol(CS_ARGS_##shape(POINTER), MPI_Fint *ierr) \
 	{ \
 		struct left left = begin_left(count, type, comm); \
-		((__typeof__(&take_##symbol))cs_fortran_door->next[CS_CALL_##symbol])( \
+		((__typeof__(&take_##symbol))cs_engine.door->next[CS_CALL_##symbol])( \
 			CS_ARGS_##shape(CS_NAME), ierr); \
 		end_left(&left, CS_##coll); \
 	}

@@ -4,6 +4,7 @@
 #ifndef CS_INTERCEPT_FORTRAN_LAYER_H
 #define CS_INTERCEPT_FORTRAN_LAYER_H
 
+#include "comm/engine.h"
 #include "comm/teams/comm.h"
 #include "intercept/entry.h"
 
@@ -14,8 +15,6 @@
 /* Counts and displacements are passed on without a copy. (-fdefault-integer-8 would break the
  * host's C ABI too.) */
 static_assert(sizeof(MPI_Fint) == sizeof(int), "Fortran integers are C ints");
-
-extern const struct cs_door *cs_fortran_door;
 
 static inline void
 cs_ierr(MPI_Fint *ierr, int result)
@@ -28,14 +27,14 @@ cs_ierr(MPI_Fint *ierr, int result)
 #define CS_FORTRAN_INIT(symbol) \
 	static void take_##symbol(MPI_Fint *ierr)                                                  \
 	{                                                                                          \
-		((void (*)(MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(ierr); \
+		((void (*)(MPI_Fint *))cs_engine.door->next[CS_CALL_##symbol])(ierr); \
 		cs_entry_after_init();                                                             \
 	}
 #define CS_FORTRAN_INIT_THREAD(symbol) \
 	static void take_##symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)          \
 	{                                                                                          \
 		((void (*)(MPI_Fint *, MPI_Fint *, \
-			   MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])( \
+			   MPI_Fint *))cs_engine.door->next[CS_CALL_##symbol])( \
 			required, provided, ierr);                                                 \
 		cs_entry_after_init();                                                             \
 	}
@@ -45,7 +44,7 @@ cs_ierr(MPI_Fint *ierr, int result)
 	static void take_##symbol(MPI_Fint *comm, MPI_Fint *ierr)                                  \
 	{                                                                                          \
 		struct cs_freeing *freeing = cs_comm_freeing(f2c(*comm));                        \
-		((void (*)(MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(comm, \
+		((void (*)(MPI_Fint *, MPI_Fint *))cs_engine.door->next[CS_CALL_##symbol])(comm, \
 											    ierr); \
 		cs_comm_freed(freeing, f2c(*comm) == MPI_COMM_NULL);                             \
 	}
@@ -76,6 +75,7 @@ struct cs_fortran {
 	int (*type_free)(MPI_Datatype *);
 };
 extern struct cs_fortran cs_fortran;
+extern const char *cs_fortran_missing; /* the first of them that the MPI lacks; NULL: none */
 
 /* Handles, for C. */
 static inline MPI_Comm

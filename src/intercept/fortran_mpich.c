@@ -2,8 +2,6 @@
  * (fortran.c has which). */
 #include "intercept/fortran_layer.h"
 
-const struct cs_door *cs_fortran_door;
-
 CS_FORTRAN_INIT(mpi_init_f08_)
 CS_FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
 /* Under MPICH a handle is the same number in C and in Fortran. (MPI_Comm_f2c is a function since
@@ -20,9 +18,8 @@ take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
 }
 
 void
-cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
+cs_fortran_entries(void **entries, bool is_ordered)
 {
-	cs_fortran_door = door;
 	entries[CS_CALL_mpi_init_f08_] = (void *)take_mpi_init_f08_;
 	entries[CS_CALL_mpi_init_thread_f08_] = (void *)take_mpi_init_thread_f08_;
 	entries[CS_CALL_mpi_barrier_f08_] = (void *)take_barrier;

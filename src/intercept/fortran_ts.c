@@ -13,7 +13,7 @@ static _Atomic int descriptors_state; /* 0 unknown, 1 they can be read, 2 not */
 static __attribute__((noinline)) bool
 find_descriptors(void)
 {
-	bool is_known = cs_descriptor_is_known(cs_fortran_door);
+	bool is_known = cs_descriptor_is_known(cs_engine.door);
 	atomic_store_explicit(&descriptors_state, is_known ? 1 : 2, memory_order_release);
 	return is_known;
 }

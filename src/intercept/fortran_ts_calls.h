@@ -6,7 +6,7 @@
  * type made for it; a buffer with blocks for several ranks, or that is reduced, must be whole. Else
  * the host refuses. */
 #define TO_HOST(name, ...) \
-	((__typeof__(&TAKE(name)))cs_fortran_door->next[CALL_OF(name)])(__VA_ARGS__)
+	((__typeof__(&TAKE(name)))cs_engine.door->next[CALL_OF(name)])(__VA_ARGS__)
 
 /* The side for which a type may be made is opened last, so that nothing is left behind. */
 #define BY_DESCRIPTOR(way, Name, name, shape, open_first, open_last) \

@@ -3,9 +3,8 @@
 #include "intercept/entry.h"
 
 void
-cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
+cs_fortran_entries(void **entries, bool is_ordered)
 {
-	(void)door;
 	(void)entries;
 	(void)is_ordered;
 }

@@ -1,5 +1,5 @@
 /* sim/sketch_bcast.c — broadcasts whose ranks may come late. */
-#include "sim/sketch.h"
+#include "sim/sketch_tree.h"
 
 static bool
 is_patarasuk(const struct cs_sketch_state *state)

@@ -1,5 +1,5 @@
 /* sim/sketch_reduce.c — reduces whose ranks may come late. */
-#include "sim/sketch.h"
+#include "sim/sketch_tree.h"
 
 static bool
 is_dynamic(const struct cs_sketch_state *state)

@@ -10,54 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool
-cs_parts_ask(MPI_Datatype handle, struct cs_parts *parts)
-{
-	return !cs_pmpi.Type_get_envelope(handle, &parts->integer_count, &parts->address_count,
-					  &parts->type_count, &parts->combiner);
-}
-
-bool
-cs_parts_take(MPI_Datatype handle, struct cs_parts *parts)
-{
-	size_t integers = (size_t)parts->integer_count * sizeof(int);
-	size_t addresses = (size_t)parts->address_count * sizeof(MPI_Aint);
-	char *room = malloc(addresses + (size_t)parts->type_count * sizeof(MPI_Datatype) +
-			    integers);
-	if (!room)
-		return false;
-	parts->addresses = (MPI_Aint *)(void *)room;
-	parts->types = (MPI_Datatype *)(void *)(room + addresses);
-	parts->integers = (int *)(void *)(parts->types + parts->type_count);
-	if (!cs_pmpi.Type_get_contents(handle, parts->integer_count, parts->address_count,
-				       parts->type_count, parts->integers, parts->addresses,
-				       parts->types))
-		return true;
-	free(room);
-	return false;
-}
-
-static bool
-is_named(int combiner)
-{
-	return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
-}
-
-/* Frees the parts: derived types from MPI_Type_get_contents are the caller's to free (MPI 4.0,
- * 5.1.13). */
-void
-cs_parts_drop(struct cs_parts *parts)
-{
-	for (int i = 0; i < parts->type_count; i++) {
-		struct cs_parts inner;
-		if (!cs_type_find(parts->types[i]) && cs_parts_ask(parts->types[i], &inner) &&
-		    !is_named(inner.combiner))
-			cs_pmpi.Type_free(&parts->types[i]);
-	}
-	free(parts->addresses);
-}
-
 /* --- a type as blocks of others, which are blocks of others ----------------------------------- */
 
 /* Datatype as blocks. Block i is lengths[i] elements of `child` (or of children[i]), one after
@@ -346,7 +298,7 @@ make(struct layout *layout, MPI_Datatype handle, struct making *making)
 	if (making->is_unknown)
 		return false;
 	layout->size = (size_t)size;
-	if (is_named(parts.combiner)) {
+	if (cs_parts_is_named(parts.combiner)) {
 		layout->is_plain = lb == 0 && layout->extent == size;
 		layout->is_host = !layout->is_plain;
 		return true;

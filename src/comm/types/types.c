@@ -3,10 +3,10 @@
 #include "comm/types/types.h"
 
 #include "comm/host/flavour.h"
-#include "comm/types/layout.h"
 #include "comm/host/pmpi.h"
 #include "kernels/reduce.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 MPI_Comm cs_self = MPI_COMM_NULL;
@@ -172,6 +172,47 @@ cs_types_init(void)
 /* --- derived types ---------------------------------------------------------------------------- */
 
 static bool is_plain(MPI_Datatype handle, int depth);
+
+bool
+cs_parts_ask(MPI_Datatype handle, struct cs_parts *parts)
+{
+	return !cs_pmpi.Type_get_envelope(handle, &parts->integer_count, &parts->address_count,
+					  &parts->type_count, &parts->combiner);
+}
+
+bool
+cs_parts_take(MPI_Datatype handle, struct cs_parts *parts)
+{
+	size_t integers = (size_t)parts->integer_count * sizeof(int);
+	size_t addresses = (size_t)parts->address_count * sizeof(MPI_Aint);
+	char *room = malloc(addresses + (size_t)parts->type_count * sizeof(MPI_Datatype) +
+			    integers);
+	if (!room)
+		return false;
+	parts->addresses = (MPI_Aint *)(void *)room;
+	parts->types = (MPI_Datatype *)(void *)(room + addresses);
+	parts->integers = (int *)(void *)(parts->types + parts->type_count);
+	if (!cs_pmpi.Type_get_contents(handle, parts->integer_count, parts->address_count,
+				       parts->type_count, parts->integers, parts->addresses,
+				       parts->types))
+		return true;
+	free(room);
+	return false;
+}
+
+/* Frees the parts: derived types from MPI_Type_get_contents are the caller's to free (MPI 4.0,
+ * 5.1.13). */
+void
+cs_parts_drop(struct cs_parts *parts)
+{
+	for (int i = 0; i < parts->type_count; i++) {
+		struct cs_parts inner;
+		if (!cs_type_find(parts->types[i]) && cs_parts_ask(parts->types[i], &inner) &&
+		    !cs_parts_is_named(inner.combiner))
+			cs_pmpi.Type_free(&parts->types[i]);
+	}
+	free(parts->addresses);
+}
 
 /* Are the struct's blocks plain, one after another, the first at 0? */
 static bool

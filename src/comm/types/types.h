@@ -80,6 +80,28 @@ cs_type_look(MPI_Datatype handle, struct cs_type *room)
 	return known ? known : cs_type_look_slow(handle, room);
 }
 
+/* Envelope and contents of a type (MPI_Type_get_envelope, MPI_Type_get_contents). */
+struct cs_parts {
+	int combiner, integer_count, address_count, type_count;
+	int *integers;
+	MPI_Aint *addresses;
+	MPI_Datatype *types;
+};
+
+/* Fills in the combiner and the three counts. False if the host refuses. */
+bool cs_parts_ask(MPI_Datatype handle, struct cs_parts *parts);
+/* Fills in the arrays, to be freed by cs_parts_drop. False if there is no memory, or the host
+ * refuses. */
+bool cs_parts_take(MPI_Datatype handle, struct cs_parts *parts);
+void cs_parts_drop(struct cs_parts *parts);
+/* Is it the combiner of a predefined type, or of one that MPI_Type_create_f90_* returns? */
+static inline bool
+cs_parts_is_named(int combiner)
+{
+	return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
 /* Describes an operation; false for MPI_OP_NULL and operations that no collective accepts. */
 bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
 
