@@ -94,7 +94,7 @@ share(struct cs_op *op)
 	for (int rank = 0; is_root && problem->coll == CS_GATHERV && rank < problem->ranks;
 	     rank++) {
 		if (sizes[rank] > problem->sizes[rank])
-			op->node.outcome.truncated = sizes[rank];
+			op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 		sizes[rank] = sizes[rank] < problem->sizes[rank]
 			      ? sizes[rank] : problem->sizes[rank];
 	}
@@ -206,7 +206,8 @@ begin_plan(struct cs_op *op)
 	/* The plan was refused, on all ranks: no memory of the program has been written. */
 	op->node.outcome.bits |= CS_OUTCOME_LEFT;
 	op->under_way = CS_UNDER_WAY_NOTHING;
-	op->node.outcome.truncated = flat->sent = 0;
+	op->node.outcome.bits &= ~(unsigned)CS_OUTCOME_TRUNCATED;
+	flat->sent = 0;
 	return CS_OK;
 }
 
@@ -216,10 +217,10 @@ end(struct cs_op *op)
 	const struct flat *flat = flat_of(op);
 	struct cs_call *call = &op->call;
 	if (op->node.outcome.bits & CS_OUTCOME_MORE)
-		op->node.outcome.truncated = call->bytes + 1;
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 	if (flat->sent) {
 		memcpy(call->recv.base, flat->out, call->bytes);
-		op->node.outcome.truncated = flat->sent;
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 	}
 	if (op->team->node.self) /* NULL if each node has one rank: there is no shared memory */
 		cs_node_end(&op->node);

@@ -35,7 +35,6 @@
 /* Outcome of an operation; all zero: success. */
 struct cs_outcome {
 	unsigned bits;
-	size_t truncated;    /* bytes of a peer's block that is longer than its room; 0: none is */
 	const char *refused; /* with CS_OUTCOME_REFUSED or CS_OUTCOME_LEFT: why, or NULL */
 };
 enum {
@@ -46,7 +45,8 @@ enum {
 	CS_OUTCOME_STOPPED = 12, /* either: nothing more is waited for */
 	CS_OUTCOME_REFUSED = 16, /* a plan was refused, and the host served between the nodes */
 	CS_OUTCOME_LEFT = 32,    /* the host is to make the whole call */
-	CS_OUTCOME_ERROR = 64    /* the call returns an error, which comm/ knows */
+	CS_OUTCOME_ERROR = 64,   /* the call returns an error, which comm/ knows */
+	CS_OUTCOME_TRUNCATED = 128 /* a peer's block is longer than its room */
 };
 
 /* Kinds of area slots, each taken in turn. */

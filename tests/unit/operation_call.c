@@ -380,7 +380,7 @@ call_wrong(const struct world *world, const struct spec *spec, int rank, const s
 	if (!is_untouched(part->send, part->send_bytes, part->send_bytes + GUARD) ||
 	    !is_untouched(part->recv, part->recv_bytes, part->recv_bytes + GUARD))
 		return "writes behind a buffer";
-	if (part->op.node.outcome.truncated)
+	if (part->op.node.outcome.bits & CS_OUTCOME_TRUNCATED)
 		return "is told of a truncation";
 	if (part->op.node.outcome.bits & CS_OUTCOME_STOPPED)
 		return "takes others' calls for different ones";

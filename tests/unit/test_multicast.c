@@ -44,7 +44,7 @@ struct rank {
 	struct cs_team team;
 	struct cs_op_memory *idle;
 	struct cs_call call;
-	size_t truncated; /* outcome of its call */
+	bool is_truncated;
 	char buffer[MOST_BYTES + GUARD];
 	struct cs_multicast *multicast;
 	struct message *came[MOST_RANKS]; /* by the host's wire, by peer */
@@ -386,7 +386,7 @@ run_bcast(struct rank *rank)
 	rank->team.idle = &rank->idle;
 	cs_algorithm_bcast_multicast.run(&op, &world.patience);
 	cs_op_finish(&op);
-	rank->truncated = op.node.outcome.truncated;
+	rank->is_truncated = op.node.outcome.bits & CS_OUTCOME_TRUNCATED;
 	assert_int_equal(op.node.outcome.bits & (CS_OUTCOME_MORE | CS_OUTCOME_LESS), 0);
 	cs_op_fini(&op);
 }
@@ -442,7 +442,7 @@ bcast(int root, size_t bytes, unsigned number)
 	all(run_bcast);
 	for (int i = 0; i < world.ranks; i++) {
 		check(world.rank[i], root, bytes, number);
-		assert_int_equal(world.rank[i]->truncated, 0);
+		assert_false(world.rank[i]->is_truncated);
 	}
 }
 
@@ -832,9 +832,9 @@ static void
 check_cut(const struct rank *rank, size_t total)
 {
 	size_t bytes = rank->call.bytes;
-	if (!rank->truncated == (bytes < total))
-		fail_msg("rank %d with %zu bytes of %zu: truncated %zu; seed %llu", rank->number,
-			 bytes, total, rank->truncated, (unsigned long long)world.seed);
+	if (!rank->is_truncated == (bytes < total))
+		fail_msg("rank %d with %zu bytes of %zu: truncated %d; seed %llu", rank->number,
+			 bytes, total, rank->is_truncated, (unsigned long long)world.seed);
 	for (size_t at = bytes; at < sizeof rank->buffer; at++)
 		if ((unsigned char)rank->buffer[at] != FILL)
 			fail_msg("rank %d: a byte at %zu, behind its %zu; seed %llu", rank->number,

@@ -124,7 +124,7 @@ learn_total(struct broadcast *broadcast, uint64_t total)
 {
 	broadcast->total = total;
 	if (total > broadcast->call->bytes)
-		broadcast->outcome->truncated = total;
+		broadcast->outcome->bits |= CS_OUTCOME_TRUNCATED;
 }
 
 static struct cs_request *

@@ -223,7 +223,7 @@ send_far(struct cs_op *op)
 	if (call->recv.base) {
 		size_t own = cs_blocks_bytes(&call->send, call->root);
 		if (own > call->bytes)
-			op->node.outcome.truncated = own;
+			op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root),
 			own < call->bytes ? own : call->bytes);
 	}
@@ -293,7 +293,7 @@ take_own(struct cs_op *op)
 		if (rank_of(op, shape->node, local) != call->root)
 			at += packed(aggregates, size_in(aggregate, local));
 	if (size > call->bytes)
-		op->node.outcome.truncated = size;
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 	if (size <= aggregates->most)
 		cs_copy(call->recv.base, aggregate + at, size < call->bytes ? size : call->bytes);
 	else if (size <= call->bytes)
@@ -416,7 +416,7 @@ take_block(struct cs_op *op, int rank, uint64_t size, const char *from)
 	size_t expected = cs_blocks_bytes(&call->recv, rank);
 	char *to = cs_blocks_at(&call->recv, rank);
 	if (size > expected)
-		op->node.outcome.truncated = size;
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 	if (size <= aggregates->most) {
 		cs_copy(to, from, size < expected ? size : expected);
 		return;

@@ -156,7 +156,7 @@ gather_take_sizes(struct cs_op *op)
 	uint64_t rounds = line->word[0];
 	if (rooted->shares_sizes) {
 		if (rounds && rooted->is_root)
-			op->node.outcome.truncated = op->call.bytes + 1;
+			op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 		memcpy(rooted->sizes, rooted->shared, cs_rooted_table_bytes(op));
 		rounds = cs_rooted_most_rounds(op, rooted, rooted->sizes);
 	}
@@ -211,7 +211,7 @@ gather_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
 {
 	(void)round, (void)lane;
 	if (line->word[1])
-		op->node.outcome.truncated = op->call.bytes + 1;
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 }
 
 static void

@@ -222,7 +222,7 @@ scatter_know_sizes(struct cs_op *op)
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	size_t sent = rooted->moved;
 	if (op->call.recv.base && sent > op->call.bytes)
-		op->node.outcome.truncated = sent;
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 	rooted->moved = sent < op->call.bytes ? sent : op->call.bytes;
 }
 
@@ -302,7 +302,7 @@ scatter_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	(void)lane;
 	if (cs_line_bytes(line) > op->call.bytes)
-		op->node.outcome.truncated = cs_line_bytes(line);
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 	if (op->call.recv.base)
 		cs_copy_result(op, op->call.recv.base + round->at, round->area[0] + rooted->own_at,
 			       cs_chunks_bytes(rooted->moved, rooted->chunk, round->index));

@@ -16,7 +16,7 @@ static inline void
 cs_node_bcast_compare(struct cs_node_op *node, const struct cs_call *call, size_t sent)
 {
 	if (sent > call->bytes)
-		node->outcome.truncated = sent;
+		node->outcome.bits |= CS_OUTCOME_TRUNCATED;
 	else if (sent < call->bytes)
 		node->outcome.bits |= CS_OUTCOME_LESS;
 }

@@ -91,7 +91,7 @@ static inline size_t
 cs_rounds_lesser(struct cs_op *op, size_t sent, size_t expected)
 {
 	if (sent > expected)
-		op->node.outcome.truncated = sent;
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 	return sent < expected ? sent : expected;
 }
 

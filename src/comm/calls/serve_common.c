@@ -45,7 +45,8 @@ truncated(const struct cs_serving *serving)
 	const struct cs_seat *seat = communicator->seat;
 	const int *node_of = seat->team.shape.node_of;
 	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
-	bool is_of_root = !serving->op.node.outcome.truncated && gathers &&
+	bool is_of_root = !(serving->op.node.outcome.bits & CS_OUTCOME_TRUNCATED) &&
+			  gathers &&
 			  communicator->rank != call->root &&
 			  node_of[communicator->rank] == node_of[call->root];
 	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
@@ -62,7 +63,7 @@ note_wrong(struct cs_serving *serving)
 		serving->result = MPI_ERR_OTHER;
 	else if (outcome->bits & CS_OUTCOME_LONGER)
 		serving->result = MPI_ERR_TRUNCATE;
-	else if (outcome->truncated || (outcome->bits & CS_OUTCOME_MORE))
+	else if (outcome->bits & (CS_OUTCOME_TRUNCATED | CS_OUTCOME_MORE))
 		serving->result = truncated(serving);
 	else if ((outcome->bits & CS_OUTCOME_LESS) && cs_flavour.tells_of_less)
 		serving->result = MPI_ERR_OTHER;
@@ -95,8 +96,7 @@ cs_serve_run(struct cs_serving *serving, uint64_t signature)
 	cs_op_join(op, seat->selection.team, signature);
 	cs_selection_run(&seat->selection, serving->cached, op, serving->bytes);
 	/* One test for all rare work. */
-	if (__builtin_expect((op->node.outcome.truncated | op->node.outcome.bits |
-			      op->node.extras) != 0, 0))
+	if (__builtin_expect((op->node.outcome.bits | op->node.extras) != 0, 0))
 		return attend(serving);
 	return true;
 }

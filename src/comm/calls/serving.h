@@ -24,7 +24,6 @@ cs_serving_init(struct cs_serving *serving, struct cs_comm *communicator)
 {
 	serving->communicator = communicator;
 	serving->op.node.outcome.bits = 0;
-	serving->op.node.outcome.truncated = 0;
 	serving->op.node.extras = 0;
 }
 
