@@ -23,7 +23,7 @@
 #define REASON_WAITING 100           /* above make_team.c's */
 #define REASON_ENDING 101
 #define REASON_TROUBLES 0x80000000u /* and half of the troubles' digest */
-#define MARK (~(uint64_t)0x636f6c6c)
+#define MARK (CS_AGREED_MOST - 0x636f6c6c)
 
 void
 cs_agreement_name_job(void)
@@ -177,12 +177,13 @@ bool
 cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED_WORDS])
 {
 	uint64_t start = cs_clock_ns(), own[CS_AGREED_WORDS];
+	for (int i = 0; i < CS_AGREED_WORDS; i++)
+		own[i] = words[i] &= CS_AGREED_MOST;
 	if (wire->size == 1)
 		return true;
-	memcpy(own, words, sizeof own);
 	own[CS_AGREED_MARK] = MARK;
 	if (wire->rank)
-		own[CS_AGREED_TROUBLES] = UINT64_MAX; /* so that the least is rank 0's */
+		own[CS_AGREED_TROUBLES] = CS_AGREED_MOST; /* so that the least is rank 0's */
 	if (!wire->duplicate() || !wait_for(wire, start))
 		return false;
 	if (!wire->allreduce(own, words) || !wait_for(wire, start))
@@ -203,7 +204,7 @@ cs_agreement_tell(const struct cs_agreement_wire *wire, uint64_t troubles,
 		  const uint64_t words[CS_AGREED_WORDS])
 {
 	char host[HOST_NAME_MAX + 1] = "?", who[HOST_NAME_MAX + 32];
-	if (troubles && wire->rank && troubles != words[CS_AGREED_TROUBLES] &&
+	if (troubles && wire->rank && (troubles & CS_AGREED_MOST) != words[CS_AGREED_TROUBLES] &&
 	    cs_log_is_first(REASON_TROUBLES | (unsigned)troubles)) {
 		gethostname(host, sizeof host - 1);
 		snprintf(who, sizeof who, "rank %d on %s: ", wire->rank, host);

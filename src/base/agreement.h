@@ -32,6 +32,9 @@ enum cs_agreed {
 	CS_AGREED_WORDS
 };
 
+/* Bits of a word that are agreed on: MPICH 4.0.2 takes the least of MPI_UINT64_T by its sign. */
+#define CS_AGREED_MOST ((uint64_t)INT64_MAX)
+
 /* Seconds that a rank waits if COLLSHIM_INIT_TIMEOUT is not set: longer than starting the largest
  * job takes, on the slowest disk. */
 #define CS_AGREED_SECONDS 300

@@ -286,7 +286,8 @@ end(void)
 static void
 heed(const uint64_t *agreed)
 {
-	bool is_equal = agreed[CS_AGREED_DIGEST] == ~agreed[CS_AGREED_DIGEST_NOT];
+	bool is_equal = agreed[CS_AGREED_DIGEST] ==
+			(~agreed[CS_AGREED_DIGEST_NOT] & CS_AGREED_MOST);
 	bool is_enabled = agreed[CS_AGREED_ENABLED], can_all = agreed[CS_AGREED_CAN];
 	if (agreed[CS_AGREED_CANNOT]) {
 		if (!is_lacking)
