@@ -1,4 +1,4 @@
-/* algorithms/epoch.c — turns of a team's epochs: lateness, and the ranks' agreement on it. */
+/* algorithms/epoch.c — a team's epochs: lateness, the words of ranks, and the agreement on them. */
 #include "algorithms/epoch.h"
 
 #include "algorithms/team.h"
@@ -6,78 +6,124 @@
 
 #include <string.h>
 
+/* Calls from a sample to the next, while epochs are shorter than SHORT. */
+#define SHORT 256
+#define SHORT_APART 8
+_Static_assert(CS_EPOCH_FIRST % SHORT_APART == 0 && SHORT % CS_SAMPLE == 0,
+	       "a cut is a sample");
+
+/* Do the ranks of the node share memory? Else each is the only one of its node. */
+static bool
+has_memory(const struct cs_team *team)
+{
+	return team->node.self != NULL;
+}
+
 /* --- measurements, of leaders ----------------------------------------------------------------- */
 
 /* Add the sample before this call's, to which all ranks of the node have mostly come by now. */
 static void
-add_sample(struct cs_team *team, uint64_t number)
+add_sample(struct cs_team *team)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	struct cs_lateness seen;
-	if (!cs_lateness_read(&team->node, number - CS_SAMPLE, &seen))
+	if (!epoch->sample ||
+	    !cs_lateness_read(&team->node, epoch->sample, epoch->sampled_at, &seen))
 		return;
 	epoch->samples++;
 	epoch->apart_ns += seen.apart_ns;
 	epoch->waited_ns = seen.waited_ns;
 }
 
-/* Sum up the node's samples since the last turn. Late ranks take time only if arrivals are apart
- * and others wait: a rank that is ahead need not wait, and a wait may be for data on its way. So
- * lateness is the lesser of both means. */
+/* Sum up the node's samples since the last exchange. Late ranks take time only if arrivals are
+ * apart and others wait: a rank that is ahead need not wait, and a wait may be for data on its way.
+ * So lateness is the lesser of both means. */
 static void
-sum_up(struct cs_team *team)
+sum_up(struct cs_team *team, uint64_t number)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	uint64_t apart = epoch->samples ? epoch->apart_ns / epoch->samples : 0;
-	uint64_t waited = (epoch->waited_ns - epoch->waited_before) / epoch->limits.calls;
+	uint64_t waited = (epoch->waited_ns - epoch->waited_before) / (number - epoch->summed_at);
 	epoch->exchanged[CS_EXCHANGED_LATE] = apart < waited ? apart : waited;
 	epoch->exchanged[CS_EXCHANGED_WAITED] = waited;
 	epoch->exchanged[CS_EXCHANGED_WAITED_LESS] = ~waited;
 	epoch->exchanged[CS_EXCHANGED_SHARED] = team->node.is_oversubscribed;
 	epoch->samples = epoch->apart_ns = 0;
 	epoch->waited_before = epoch->waited_ns;
+	epoch->summed_at = number;
 }
 
 /* Lateness within nodes or between them. Nodes have no common clock, but a late node's ranks wait
  * less. */
 static uint64_t
-lateness_of(const struct cs_epoch *epoch)
+lateness_of(const uint64_t *exchanged)
 {
-	uint64_t between = epoch->exchanged[CS_EXCHANGED_WAITED] -
-			   ~epoch->exchanged[CS_EXCHANGED_WAITED_LESS];
-	uint64_t within = epoch->exchanged[CS_EXCHANGED_LATE];
+	uint64_t between = exchanged[CS_EXCHANGED_WAITED] - ~exchanged[CS_EXCHANGED_WAITED_LESS];
+	uint64_t within = exchanged[CS_EXCHANGED_LATE];
 	return within > between ? within : between;
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+static void
+say_words(struct cs_team *team)
+{
+	struct cs_epoch *epoch = &team->epoch;
+	uint64_t words[CS_EPOCH_WORDS] = { 0 };
+	if (!epoch->user.say)
+		return;
+	epoch->user.say(epoch->user.user, words);
+	if (!has_memory(team)) {
+		memcpy(&epoch->exchanged[CS_EXCHANGED_WORDS], words, sizeof words);
+		return;
+	}
+	struct cs_rank_head *self = team->node.self;
+	for (int i = 0; i < CS_EPOCH_WORDS; i++)
+		atomic_store_explicit(&self->said[i], words[i], memory_order_relaxed);
+	atomic_store_explicit(&self->said_call, epoch->cut, memory_order_release);
+}
+
+/* The maxima over the node's ranks. A rank writes its next words only when it has read the verdict
+ * on these. */
+static void
+hear_words(struct cs_team *team)
+{
+	struct cs_epoch *epoch = &team->epoch;
+	uint64_t *words = &epoch->exchanged[CS_EXCHANGED_WORDS];
+	if (!epoch->user.say || !has_memory(team))
+		return;
+	memset(words, 0, CS_EPOCH_WORDS * sizeof *words);
+	for (int local = 0; local < team->shape.locals; local++) {
+		struct cs_rank_head *head = cs_node_rank(&team->node, local);
+		bool is_there = atomic_load_explicit(&head->said_call, memory_order_acquire) ==
+				epoch->cut;
+		for (int i = 0; i < CS_EPOCH_WORDS; i++) {
+			uint64_t word = is_there ? atomic_load_explicit(&head->said[i],
+									memory_order_relaxed)
+				: CS_EPOCH_UNKNOWN;
+			words[i] = word > words[i] ? word : words[i];
+		}
+	}
 }
 
 /* --- verdicts --------------------------------------------------------------------------------- */
 
-/* Number of the call of turn `turn`, from 1 on. */
-static uint64_t
-call_of_turn(const struct cs_epoch *epoch, uint64_t turn)
-{
-	return epoch->turn_at - (epoch->turns + 1 - turn) * epoch->limits.calls;
-}
-
-static _Atomic uint64_t *
-verdict_of(struct cs_team *team, uint64_t turn)
-{
-	return &team->node.head->verdicts[turn % CS_VERDICTS_KEPT];
-}
-
-/* Publish the verdict of the turn after the last published one to the node. Waits until all of the
- * node have read the former verdict of that word. */
+/* Publish the verdict of the exchange that is over. Waits until all of the node have read the
+ * former verdict in the same place. */
 static void
 publish(struct cs_team *team, struct cs_node_op *op)
 {
 	struct cs_epoch *epoch = &team->epoch;
-	uint64_t turn = ++epoch->published;
-	if (turn >= CS_VERDICTS_KEPT)
-		cs_node_all_done_slow(op, cs_node_has_read(call_of_turn(epoch, turn + 1 -
-									CS_VERDICTS_KEPT)));
-	atomic_store_explicit(verdict_of(team, turn),
-			      lateness_of(epoch) << 1 | epoch->exchanged[CS_EXCHANGED_SHARED],
-			      memory_order_relaxed);
-	cs_node_store(&team->node, &team->node.head->verdict_call, call_of_turn(epoch, turn));
+	uint64_t place = epoch->published++ % CS_VERDICTS_KEPT;
+	if (!has_memory(team))
+		return;
+	if (epoch->forces[place])
+		cs_node_all_done_slow(op, cs_node_has_read(epoch->forces[place]));
+	epoch->forces[place] = epoch->force;
+	for (int i = 0; i < CS_EXCHANGED; i++)
+		atomic_store_explicit(&team->node.head->verdicts[place][i], epoch->exchanged[i],
+				      memory_order_relaxed);
+	cs_node_store(&team->node, &team->node.head->verdict_call, epoch->force);
 }
 
 /* Publish the exchange under way if it is over; false: not yet. */
@@ -85,7 +131,7 @@ static bool
 go_on(struct cs_team *team, struct cs_node_op *op)
 {
 	struct cs_epoch *epoch = &team->epoch;
-	if (epoch->published == epoch->turns)
+	if (epoch->published == epoch->exchanges)
 		return true;
 	if (team->shape.nodes > 1 && !team->host->test(&epoch->request))
 		return false;
@@ -106,51 +152,70 @@ wait_for_exchange(struct cs_team *team, struct cs_node_op *op)
 /* Class of a verdict. A class is left downwards at half of its limit, so that noise does not change
  * it. */
 static enum cs_balance
-class_of(const struct cs_epoch *epoch, uint64_t verdict)
+class_of(const struct cs_epoch *epoch, const uint64_t *exchanged)
 {
 	enum cs_balance now = epoch->imbalance;
 	uint64_t moderate = epoch->limits.moderate_ns / (now >= CS_MODERATE ? 2 : 1);
 	uint64_t strong = epoch->limits.strong_ns / (now == CS_STRONG ? 2 : 1);
-	uint64_t lateness = verdict >> 1;
-	bool are_cores_shared = verdict & 1;
+	uint64_t lateness = lateness_of(exchanged);
 	return lateness >= strong ? CS_STRONG
-	       : lateness >= moderate && !are_cores_shared ? CS_MODERATE : CS_BALANCED;
+	       : lateness >= moderate && !exchanged[CS_EXCHANGED_SHARED] ? CS_MODERATE
+	       : CS_BALANCED;
 }
 
-/* Put the verdict of the turn before this one into force. */
+/* Put the verdict into force. */
 static void
 take_verdict(struct cs_team *team, struct cs_node_op *op)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	struct cs_node *node = &team->node;
-	cs_node_wait(op, cs_team_leader(team), &node->head->verdict_call,
-		     call_of_turn(epoch, epoch->turns));
-	uint64_t verdict = atomic_load_explicit(verdict_of(team, epoch->turns),
-						memory_order_relaxed);
-	enum cs_balance imbalance = class_of(epoch, verdict);
-	if (imbalance == epoch->imbalance)
+	uint64_t exchanged[CS_EXCHANGED];
+	if (cs_team_is_leader(team))
+		wait_for_exchange(team, op);
+	if (has_memory(team)) {
+		uint64_t place = (epoch->exchanges - 1) % CS_VERDICTS_KEPT;
+		cs_node_wait(op, cs_team_leader(team), &node->head->verdict_call, epoch->force);
+		for (int i = 0; i < CS_EXCHANGED; i++)
+			exchanged[i] = atomic_load_explicit(&node->head->verdicts[place][i],
+							    memory_order_relaxed);
+	} else {
+		memcpy(exchanged, epoch->exchanged, sizeof exchanged);
+	}
+	if (epoch->user.hear)
+		epoch->user.hear(epoch->user.user, &exchanged[CS_EXCHANGED_WORDS]);
+	enum cs_balance imbalance = class_of(epoch, exchanged);
+	if (imbalance == epoch->imbalance || !epoch->user.told)
 		return;
 	epoch->imbalance = imbalance;
-	epoch->told(epoch->user, imbalance);
+	epoch->user.told(epoch->user.user, imbalance);
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+/* The epoch that begins with call number `number`. */
+static void
+plan(struct cs_epoch *epoch, uint64_t number)
+{
+	uint64_t length = epoch->length ? 2 * epoch->length : CS_EPOCH_FIRST;
+	epoch->length = length < epoch->limits.calls ? length : epoch->limits.calls;
+	epoch->apart = epoch->length < SHORT ? SHORT_APART : CS_SAMPLE;
+	epoch->cut = number + epoch->length;
+	epoch->exchange = epoch->cut + epoch->apart;
+	epoch->force = epoch->exchange + epoch->apart;
 }
 
 static void
-turn(struct cs_team *team, struct cs_node_op *op)
+exchange(struct cs_team *team, uint64_t number)
 {
 	struct cs_epoch *epoch = &team->epoch;
-	if (epoch->turns) {
-		if (cs_team_is_leader(team))
-			wait_for_exchange(team, op);
-		take_verdict(team, op);
+	if (cs_team_is_leader(team)) {
+		sum_up(team, number);
+		hear_words(team);
+		if (team->shape.nodes > 1)
+			team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED,
+					&epoch->request);
 	}
-	epoch->turns++;
-	epoch->turn_at += epoch->limits.calls;
-	if (!cs_team_is_leader(team))
-		return;
-	sum_up(team);
-	if (team->shape.nodes > 1)
-		team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED, &epoch->request);
-	go_on(team, op);
+	epoch->exchanges++;
 }
 
 static void
@@ -158,22 +223,40 @@ sample(void *user, struct cs_node_op *op)
 {
 	struct cs_team *team = user;
 	struct cs_epoch *epoch = &team->epoch;
-	cs_lateness_stamp(op);
-	if (cs_team_is_leader(team)) {
-		add_sample(team, op->number);
+	uint64_t number = op->number;
+	bool is_leader = cs_team_is_leader(team);
+	if (is_leader)
 		go_on(team, op);
+	if (has_memory(team)) {
+		if (is_leader)
+			add_sample(team);
+		cs_lateness_stamp(op, ++epoch->sample);
+		epoch->sampled_at = number;
 	}
-	if (op->number == epoch->turn_at)
-		turn(team, op);
+	if (number == epoch->cut)
+		say_words(team);
+	if (number == epoch->exchange) {
+		exchange(team, number);
+		if (is_leader)
+			go_on(team, op);
+	}
+	if (number == epoch->force) {
+		take_verdict(team, op);
+		plan(epoch, number);
+	}
+	team->node.sample.at = number + epoch->apart;
 }
 
 void
 cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
-	       void (*told)(void *user, enum cs_balance imbalance), void *user)
+	       const struct cs_epoch_user *user)
 {
-	team->epoch = (struct cs_epoch){ .limits = *limits, .told = told, .user = user };
+	struct cs_epoch *epoch = &team->epoch;
+	*epoch = (struct cs_epoch){ .limits = *limits, .user = *user,
+				    .summed_at = team->node.calls };
+	plan(epoch, team->node.calls);
 	cs_lateness_sample(&team->node, sample, team);
-	team->epoch.turn_at = team->node.sample.at - CS_SAMPLE + limits->calls;
+	team->node.sample.at = team->node.calls + epoch->apart;
 }
 
 void
@@ -188,7 +271,8 @@ cs_epoch_end(struct cs_team *team)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .progress = team->host->progress };
-	if (team->shape.nodes > 1 && cs_team_is_leader(team) && epoch->published < epoch->turns)
+	if (team->shape.nodes > 1 && cs_team_is_leader(team) &&
+	    epoch->published < epoch->exchanges)
 		while (!team->host->test(&epoch->request))
 			cs_wait_turn(&wait);
 	cs_epoch_none(team);

@@ -1,14 +1,20 @@
 /* algorithms/epoch.h — a team's agreement while it is used: verdicts on measurements of the run, in
  * force on all ranks from the same call on.
  *
- * A team's epoch turns every cs_epoch_limits.calls calls. At a turn the leaders begin to exchange
- * the measurements of their nodes by a non-blocking collective, and the verdict is in force on all
- * ranks from the next turn on. So no call waits for a verdict unless its rank is an epoch ahead of
- * the slowest leader. A team on one node exchanges nothing, but its verdicts are one epoch late,
- * too, since its ranks turn at different times.
+ *   calls   ...| cut              | exchange            | force                 |... next cut
+ *              each rank writes     leaders begin the     all ranks read the
+ *              its words            exchange of the       verdict
+ *                                   maxima of words
  *
- * There is one verdict, the lateness of ranks: a word in the node's head (shm/node_memory.h:
- * verdicts) that epoch.c makes of enum cs_exchanged and classifies as enum cs_balance. */
+ * At a cut each rank writes words, and a sample's distance later the leaders begin to exchange the
+ * maxima over their nodes by a non-blocking collective. As far again the verdict is in force. So no
+ * call waits for a verdict unless an exchange takes longer, or its rank is as far ahead of the
+ * slowest leader. If a rank of a node has not come to the cut by then, the words of that epoch are
+ * unknown (CS_EPOCH_UNKNOWN). An epoch has CS_EPOCH_FIRST calls at first, then twice as many each
+ * time, up to cs_epoch_limits.calls.
+ *
+ * The verdict is a vector: the lateness of ranks, which epoch.c makes of enum cs_exchanged and
+ * classifies as enum cs_balance, and the words of the user (run/live.h). */
 #ifndef CS_ALGORITHMS_EPOCH_H
 #define CS_ALGORITHMS_EPOCH_H
 
@@ -18,6 +24,9 @@
 
 struct cs_team;
 
+#define CS_EPOCH_FIRST 16
+#define CS_EPOCH_UNKNOWN UINT64_MAX
+
 /* Values exchanged between nodes: of each the maximum over nodes. */
 enum cs_exchanged {
 	CS_EXCHANGED_LATE,        /* ns, means: the lesser of apart_ns (shm/lateness.h) and
@@ -25,35 +34,49 @@ enum cs_exchanged {
 	CS_EXCHANGED_WAITED,      /* ns that a rank of the node has waited in a call, in the mean */
 	CS_EXCHANGED_WAITED_LESS, /* complement of it: of the node that has waited least */
 	CS_EXCHANGED_SHARED,      /* 1: more ranks than cores they may use */
-	CS_EXCHANGED
+	CS_EXCHANGED_WORDS,       /* the first of the user's words */
+	CS_EXCHANGED = CS_VERDICT_WORDS
 };
+#define CS_EPOCH_WORDS (CS_EXCHANGED - CS_EXCHANGED_WORDS)
 
 struct cs_epoch_limits {
-	uint64_t calls;                  /* of an epoch: a multiple of CS_SAMPLE, 128 or more */
+	uint64_t calls;                  /* most of an epoch: a multiple of CS_SAMPLE */
 	uint64_t moderate_ns, strong_ns; /* lateness from which on imbalance is moderate or strong;
 					  * if ranks of a node share cores, a rank is late by its
 					  * time slice, and moderate counts as balanced */
 };
 
-struct cs_epoch {
-	struct cs_epoch_limits limits;
-	uint64_t turn_at; /* number of the call at which it turns next */
-	uint64_t turns;
-	enum cs_balance imbalance; /* in force */
+/* Functions of an epoch's user, called as a call begins, on each rank at the same call. None may
+ * change what that call uses. */
+struct cs_epoch_user {
+	/* Fills in this rank's words, which are zeroes: at a cut. NULL: none. */
+	void (*say)(void *user, uint64_t *words);
+	/* The maxima over all ranks of the words said at the last cut. NULL: not called. */
+	void (*hear)(void *user, const uint64_t *words);
+	/* Another imbalance comes into force. NULL: it is not measured. */
 	void (*told)(void *user, enum cs_balance imbalance);
 	void *user;
-	/* Leaders: samples of the node since the last turn, and the exchanged values. */
-	uint64_t samples, apart_ns, waited_ns, waited_before;
+};
+
+struct cs_epoch {
+	struct cs_epoch_limits limits;
+	struct cs_epoch_user user;
+	uint64_t length, apart; /* calls: of an epoch, from its begin to its cut; of samples */
+	uint64_t cut, exchange, force; /* numbers of calls */
+	uint64_t sample, sampled_at; /* number of the last sample, and of its call */
+	uint64_t exchanges, published; /* begun; of which the verdict is published */
+	uint64_t forces[CS_VERDICTS_KEPT]; /* calls that read the last verdicts */
+	enum cs_balance imbalance; /* in force */
+	/* Leaders: samples of the node since the last exchange, and the exchanged values. */
+	uint64_t samples, apart_ns, waited_ns, waited_before, summed_at;
 	uint64_t exchanged[CS_EXCHANGED];
-	uint64_t published; /* turns whose verdicts are published */
 	struct cs_request request;
 };
 
-/* Start to measure, before the team's first call; all ranks have the same limits. told(user, class)
- * is called on each rank when another class comes into force, for the calls after the one that has
- * just begun. The team's node is a new one, or a former team's between two calls. */
+/* Start to measure, before the team's first call; all ranks have the same limits, and functions
+ * for the same words. The team's node is a new one, or a former team's between two calls. */
 void cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
-		    void (*told)(void *user, enum cs_balance imbalance), void *user);
+		    const struct cs_epoch_user *user);
 
 /* Do not measure. */
 void cs_epoch_none(struct cs_team *team);

@@ -236,6 +236,10 @@ static const struct cs_setting rows[] = {
 	{ "REPRODUCIBLE", "0 or 1 (or no, off, false; yes, on, true)",
 	  "1: floating-point and user-defined reductions in one order, on any placement and from "
 	  "the first call on", &cs_flag_kind, FIELD(is_reproducible), .is_agreed = true },
+	{ "ADAPT", "on or off (or 1, yes, true; 0, no, false)",
+	  "on: algorithms that no site rule and no variable asks for are tried against the MPI "
+	  "underneath in the run, and the faster one serves", &cs_flag_kind, FIELD(is_adaptive),
+	  .is_agreed = true },
 	{ "IMBALANCE", "measured, balanced, moderate or strong",
 	  "how far apart ranks come, for rules that ask for it: as it is measured in the run, or "
 	  "always so", &cs_word_kind, FIELD(imbalance), .words = imbalance_words,

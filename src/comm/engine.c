@@ -14,6 +14,7 @@
 #include "comm/teams/rdma.h"
 #include "comm/teams/recording.h"
 #include "comm/types/types.h"
+#include "run/trial.h"
 #include "shm/node_slots.h"
 #include "shm/pool.h"
 #include "trace/report.h"
@@ -73,6 +74,13 @@ close_engine(void)
 		cs_report_number("teams in used memory", cs_engine.teams_again);
 		cs_report_number("collectives to make teams", cs_engine.team_calls);
 		cs_report_number("teams refused", cs_engine.teams_refused);
+		if (cs_trials_sum.classes) {
+			cs_report_number("classes of calls on trial", cs_trials_sum.classes);
+			cs_report_number("windows of trials", cs_trials_sum.windows);
+			cs_report_number("algorithms changed by trials", cs_trials_sum.changes);
+			cs_report_number("trying took beyond serving, us",
+					 cs_trials_sum.regret_ns / 1000);
+		}
 		cs_report_number("starting took, us", cs_engine.start_ns / 1000);
 		if (cs_engine.first_team_ns)
 			cs_report_number("making the first team took, us",

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/parse.h"
+#include "run/trial.h"
 #include "shm/arrived.h"
 
 #include <stdlib.h>
@@ -16,6 +17,27 @@ leave_to_host(struct cs_choice *choice, const char *reason)
 	choice->algorithm = NULL;
 	choice->why = CS_WHY_NEEDS;
 	choice->reason = reason;
+	choice->is_belief = false;
+}
+
+const char *
+cs_selection_open(struct cs_selection *selection, const struct cs_choice *choice)
+{
+	const struct cs_algorithm *chosen = choice->algorithm;
+	bool sends = chosen && (!chosen->run || (chosen->needs.everyone &&
+						 selection->team->shape.nodes > 1));
+	return sends ? selection->team->host->open(selection->team->everyone) : NULL;
+}
+
+void
+cs_selection_compose(struct cs_cached_choice *cached)
+{
+	const struct cs_algorithm *inner = cached->choice.algorithm
+					   ? cached->choice.algorithm->inner : NULL;
+	cached->inner_params = 0;
+	while (inner && cached->inner_params < CS_MAX_PARAMS &&
+	       inner->params[cached->inner_params].name)
+		cached->inner_params++;
 }
 
 struct cs_cached_choice *
@@ -25,7 +47,8 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
 	/* If the cache is full, its last entry is replaced: the oldest ones are likely the
 	 * busiest. */
-	int slot = cached_choices->count < CS_CHOICES ? cached_choices->count++ : CS_CHOICES - 1;
+	bool is_full = cached_choices->count == CS_CHOICES;
+	int slot = is_full ? CS_CHOICES - 1 : cached_choices->count++;
 	struct cs_cached_choice *cached = &cached_choices->cached[slot];
 	struct cs_facts facts = selection->facts;
 	facts.coll = coll;
@@ -45,24 +68,21 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	cached->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : cached->choice.bytes_high - 1;
 	/* If the algorithm sends messages between all ranks, open the wire for them now: a choice
 	 * is made in the same call on all ranks. */
-	const struct cs_algorithm *chosen = cached->choice.algorithm;
-	bool sends = chosen && (!chosen->run || (chosen->needs.everyone &&
-						 selection->team->shape.nodes > 1));
-	if (sends) {
-		const char *refused = selection->team->host->open(selection->team->everyone);
-		if (refused)
-			leave_to_host(&cached->choice, refused);
-	}
-	cs_float_release(&floats);
-	const struct cs_algorithm *inner = cached->choice.algorithm
-					   ? cached->choice.algorithm->inner : NULL;
-	cached->inner_params = 0;
-	while (inner && cached->inner_params < CS_MAX_PARAMS &&
-	       inner->params[cached->inner_params].name)
-		cached->inner_params++;
+	const char *refused = cs_selection_open(selection, &cached->choice);
+	if (refused)
+		leave_to_host(&cached->choice, refused);
+	cs_selection_compose(cached);
 	cached->order = order;
 	cached->skew = cached->choice.depends_on_skew ? skew : 0;
-	if (!cached->choice.algorithm && order != CS_ORDER_KEPT && !cached->skew &&
+	cached->calls = 0;
+	cached->try_at = UINT64_MAX;
+	cached->trial = NULL;
+	/* A class whose place is taken again and again would be tried anew each time. */
+	if (!is_full && (order == CS_ORDER_NONE || order == CS_ORDER_EXACT))
+		cs_trials_begin(selection, cached, &facts);
+	cached->goes_to_host = !cached->choice.algorithm && !cached->trial;
+	cs_float_release(&floats);
+	if (cached->goes_to_host && order != CS_ORDER_KEPT && !cached->skew &&
 	    cached->low == 0 && cached->last >= CS_INF - 1) {
 		/* The only choice from now on: entry 0 is where readers of host_only expect it. */
 		selection->host_only |= 1u << coll;
@@ -70,6 +90,8 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 			struct cs_cached_choice first = cached_choices->cached[0];
 			cached_choices->cached[0] = *cached;
 			*cached = first;
+			if (first.trial)
+				first.trial->cached = cached;
 			cached = &cached_choices->cached[0];
 		}
 	}
@@ -82,6 +104,8 @@ cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char
 	struct cs_cached_choice *cached = &selection->cached_choices[coll].cached[0];
 	selection->cached_choices[coll].count = 1;
 	*cached = (struct cs_cached_choice){ .last = SIZE_MAX, .order = CS_ORDER_NONE };
+	cached->try_at = UINT64_MAX;
+	cached->goes_to_host = true;
 	leave_to_host(&cached->choice, reason);
 	selection->host_only |= 1u << coll;
 	selection->left |= 1u << coll;
@@ -91,6 +115,7 @@ void
 cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imbalance)
 {
 	selection->measured = imbalance;
+	cs_trials_forget(selection);
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
 		if (selection->left >> coll & 1)
 			continue;
@@ -152,11 +177,8 @@ row_of_refused(const struct cs_cached_choice *cached, const struct cs_op *op, si
 			     op->node.outcome.refused);
 }
 
-/* Sets *after_ns to the arrival, after `start_ns`, of the last rank of the node that this one
- * depends on; 0 if all came before. Returns false if this rank depends on ranks of other nodes
- * only, or if a time is no longer known. */
-static bool
-last_came_after(const struct cs_op *op, uint64_t start_ns, int64_t *after_ns)
+bool
+cs_selection_last_came(const struct cs_op *op, uint64_t start_ns, int64_t *after_ns)
 {
 	const struct cs_coll_info *coll = &cs_colls[op->call.coll];
 	const struct cs_shape *shape = &op->team->shape;
@@ -186,7 +208,7 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	uint64_t start = cs_clock_ns();
 	cs_op_arrive(op, start);
 	op->row = NULL;
-	if (selection->is_telling)
+	if (selection->is_telling || (selection->on_trial && op->node.node->self))
 		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
 	cs_selection_run_quietly(cached, op);
 	if (op->node.extras & CS_OP_GOES_ON)
@@ -207,7 +229,7 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	op->row = row;
 	if (selection->is_sampling)
 		return; /* waiting times come from the samples of all nodes, at the end */
-	if (last_came_after(op, start, &waited))
+	if (cs_selection_last_came(op, start, &waited))
 		cs_report_wait(row, took, waited < 0 ? 0 : (uint64_t)waited);
 }
 
@@ -217,4 +239,8 @@ cs_selection_fini(struct cs_selection *selection)
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		for (int i = 0; i < CS_CHOICES; i++)
 			free(selection->cached_choices[coll].cached[i].rows);
+	for (int i = 0; selection->trials && i < CS_TRIALS; i++)
+		for (int way = 0; way < CS_TRIAL_WAYS; way++)
+			free(selection->trials[i].ways[way].rows);
+	free(selection->trials);
 }

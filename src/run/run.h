@@ -12,7 +12,7 @@
 #include "select/select.h"
 #include "trace/report.h"
 
-#define CS_CHOICES 8 /* cached intervals per collective */
+#define CS_CHOICES 12 /* cached intervals per collective */
 
 /* The order of operands that a call's reduction operation requires. */
 enum cs_order {
@@ -22,11 +22,17 @@ enum cs_order {
 	CS_ORDER_EXACT, /* any order, with the same bits: commutative and exact, as on integers */
 };
 
+struct cs_class_trial;
+
 struct cs_cached_choice {
 	size_t low, last; /* bytes for which it holds, both included */
 	enum cs_order order;
 	int skew; /* as in cs_facts; 0: any */
+	bool goes_to_host; /* and is not on trial: the call need not be looked at */
 	struct cs_choice choice;
+	uint64_t calls;  /* that were looked at: the same on all ranks */
+	uint64_t try_at; /* from that many on, cs_selection_try is asked; UINT64_MAX: never */
+	struct cs_class_trial *trial; /* NULL: none */
 	int inner_params; /* the first so many choice.params are of the algorithm between nodes */
 	struct cs_report_row **rows; /* by size bin; owned; NULL until a call is counted */
 };
@@ -45,13 +51,20 @@ struct cs_selection {
 	bool is_reporting, is_recording;
 	bool is_telling; /* a report is wanted: each rank records its arrivals (shm/arrived.h) */
 	bool is_sampling; /* several nodes: some calls' times are kept (trace/samples.h) */
-	bool is_timed; /* a report or arrivals are wanted: calls read the clock */
+	/* Calls read the clock: always, if a report or arrivals are wanted (CS_TIMED_ALL), or the
+	 * call under way, which is on trial (CS_TIMED_ON_TRIAL). */
+	unsigned char is_timed;
+	struct cs_class_trial *on_trial; /* of the call under way; NULL: none */
+	struct cs_class_trial *trials;   /* owned; NULL: nothing is tried (run/trial.h) */
+	int trial_count;
 	uint32_t host_only; /* bit per collective: the host, whatever the size and the operation */
 	struct cs_cached_choices {
 		int count;
 		struct cs_cached_choice cached[CS_CHOICES];
 	} cached_choices[CS_COLL_COUNT];
 };
+
+enum { CS_TIMED_ALL = 1, CS_TIMED_ON_TRIAL = 2 };
 
 struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll,
 						  size_t bytes, int skew, enum cs_order order);
@@ -87,6 +100,24 @@ cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t byte
 			return cached;
 	return NULL;
 }
+
+/* The choice for a class's call if `calls`, this one among them, exceed try_at: it may be another
+ * one than `cached`, to try it. Sets selection->on_trial if the call is to be measured
+ * (cs_trials_note). */
+struct cs_cached_choice *cs_selection_try(struct cs_selection *selection,
+					  struct cs_cached_choice *cached);
+
+/* Opens the wire that the choice's algorithm sends by. All ranks call it in the same call. Returns
+ * why there is none, NULL if it is open or not needed. */
+const char *cs_selection_open(struct cs_selection *selection, const struct cs_choice *choice);
+/* Sets inner_params. */
+void cs_selection_compose(struct cs_cached_choice *cached);
+
+/* Sets *after_ns to the arrival, after `start_ns`, of the last rank of the node that this one
+ * depends on; 0 or less if all came before. False: this rank depends on ranks of other nodes only,
+ * or a time is not known. Ranks write their arrivals while selection->is_telling or in a call on
+ * trial. */
+bool cs_selection_last_came(const struct cs_op *op, uint64_t start_ns, int64_t *after_ns);
 
 /* Runs the call by the choice's algorithm (which is not the host) to its end, with times in
  * op->arrived_ns and op->left_ns, and counts it if a report is wanted. */

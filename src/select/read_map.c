@@ -249,6 +249,15 @@ cs_take_imbalance(struct cs_reader *reader, const struct cs_yaml *value, void *f
 }
 
 void
+cs_take_flag(struct cs_reader *reader, const struct cs_yaml *value, void *field)
+{
+	bool is_yes = value->kind == CS_YAML_SCALAR && !strcmp(value->text, "yes");
+	if (!is_yes && (value->kind != CS_YAML_SCALAR || strcmp(value->text, "no")))
+		cs_reader_expect(reader, value, "yes or no");
+	*(bool *)field = is_yes;
+}
+
+void
 cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 {
 	*(const struct cs_yaml **)field = value;

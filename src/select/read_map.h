@@ -71,6 +71,8 @@ void cs_take_wire(struct cs_reader *reader, const struct cs_yaml *value, void *f
 void cs_take_placement(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* unsigned: a set of enum cs_balance */
 void cs_take_imbalance(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+/* bool: yes or no */
+void cs_take_flag(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Keeps the node: its meaning depends on other keys, which may follow. */
 /* const struct cs_yaml * */
 void cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *field);

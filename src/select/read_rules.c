@@ -284,6 +284,7 @@ cs_take_guard(struct cs_reader *reader, const struct cs_yaml *value, void *field
 struct block_draft {
 	struct cs_block *block;
 	const struct cs_yaml *name, *provenance, *machine, *rules;
+	bool is_hypothesis;
 };
 
 static void
@@ -293,6 +294,7 @@ take_block(struct cs_reader *reader, const struct cs_yaml *node, size_t *rule_co
 		{ "name", true, offsetof(struct block_draft, name), cs_take_node },
 		{ "provenance", true, offsetof(struct block_draft, provenance), cs_take_node },
 		{ "machine", false, offsetof(struct block_draft, machine), cs_take_node },
+		{ "hypothesis", false, offsetof(struct block_draft, is_hypothesis), cs_take_flag },
 		{ "rules", true, offsetof(struct block_draft, rules), cs_take_node },
 	};
 	struct cs_tuning *tuning = reader->tuning;
@@ -305,7 +307,8 @@ take_block(struct cs_reader *reader, const struct cs_yaml *node, size_t *rule_co
 		return;
 	tuning->blocks = blocks;
 	struct cs_block *block = &blocks[tuning->block_count];
-	*block = (struct cs_block){ .line = node->line, .cores = CS_RANGE_ALL };
+	*block = (struct cs_block){ .line = node->line, .cores = CS_RANGE_ALL,
+				    .is_hypothesis = draft.is_hypothesis };
 	if (draft.name)
 		cs_take_text(reader, draft.name, &block->name);
 	if (draft.provenance)

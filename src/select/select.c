@@ -48,6 +48,12 @@ fits_but_size(const struct cs_row *row, const struct cs_facts *facts, bool any_s
 	       (any_skew || cs_range_contains(row->skew, (size_t)facts->skew));
 }
 
+bool
+cs_row_fits(const struct cs_row *row, const struct cs_facts *facts)
+{
+	return fits_but_size(row, facts, false) && cs_row_fits_size(row, facts->bytes);
+}
+
 const char *
 cs_row_barred(const struct cs_table *table, const struct cs_row *row, const struct cs_facts *facts)
 {
@@ -113,6 +119,7 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 	const struct cs_row *row = first_row(table, facts, false, &low, &high);
 	const char *bar = row ? cs_row_barred(table, row, facts) : NULL;
 	bool is_open = !row || row->why == CS_WHY_BUILTIN;
+	choice->is_belief = is_open || (row->block && row->block->is_hypothesis);
 	if (is_open && choose_by_model(selector, facts, choice, &low, &high)) {
 		/* done */
 	} else if (row && !bar) {
@@ -123,6 +130,7 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 	} else if (row) {
 		choice->why = CS_WHY_NEEDS;
 		choice->reason = bar;
+		choice->is_belief = false;
 		cs_log_warn(&selector->has_warned[facts->coll],
 			    "select: %s asks for %s, which does not serve this call (%s); such "
 			    "calls go to the "
@@ -133,6 +141,7 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 		row = first_row(table, facts, true, &low, &high);
 		if (row) {
 			choice->why = row->is_excluded ? CS_WHY_EXCLUDED : CS_WHY_NEEDS;
+			choice->is_belief = false;
 			choice->reason = cs_row_barred(table, row, facts);
 		}
 	}

@@ -25,6 +25,7 @@ enum cs_why {
 	CS_WHY_NO_RULE,     /* nothing matched: host */
 	CS_WHY_NEEDS,       /* chosen (forced or by rule), but its needs do not hold: host */
 	CS_WHY_EXCLUDED,    /* ^name took it away: host */
+	CS_WHY_TRIED,       /* on trial in this run, or won there (run/trial.h) */
 };
 
 struct cs_choice {
@@ -38,6 +39,7 @@ struct cs_choice {
 	 * and CS_BYTES_UNKNOWN. */
 	size_t bytes_low, bytes_high;
 	bool depends_on_skew; /* the answer is for calls of facts.skew only */
+	bool is_belief; /* nobody asked for it, so a run may try others (cs_selector_candidates) */
 };
 
 /* Numbers that are not per collective: section `limits` of the tuning file. Names as there. The
@@ -106,6 +108,13 @@ uint64_t cs_selector_digest(const struct cs_selector *selector);
  * the host. */
 void cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts,
 			struct cs_choice *choice);
+
+/* Appends to choices[0], which cs_selector_choose made for the call, other algorithms that a run
+ * may try in its place: the host, `hier:host`, the model's best, and the first other row that fits,
+ * as far as their needs hold. `most`: room. Returns the number of choices, 1 if none may replace
+ * it: forced, excluded, or by a rule of the site's that is no hypothesis. */
+int cs_selector_candidates(const struct cs_selector *selector, const struct cs_facts *facts,
+			   struct cs_choice *choices, int most);
 
 /* For collshim-info: every limit with its meaning, value and origin; every source of rules with its
  * blocks. */

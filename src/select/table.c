@@ -294,7 +294,9 @@ digest(const struct cs_selector *selector)
 			const struct cs_row *row = &table->rows[i];
 			hash = cs_hash_number(hash, row->why);
 			hash = cs_hash_number(hash, (uint64_t)row->is_guarded_out |
-					      (uint64_t)row->is_excluded << 1);
+					      (uint64_t)row->is_excluded << 1 |
+					      (uint64_t)(row->block && row->block->is_hypothesis)
+					      << 2);
 			hash = hash_range(hash, row->bytes);
 			hash = hash_range(hash, row->ranks);
 			hash = hash_range(hash, row->nodes);

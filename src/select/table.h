@@ -67,6 +67,9 @@ cs_range_contains(struct cs_range range, size_t number)
 /* Is `bytes` in the row's range of sizes? CS_BYTES_UNKNOWN is only in the range of all sizes. */
 bool cs_row_fits_size(const struct cs_row *row, size_t bytes);
 
+/* Does the row fit the call? */
+bool cs_row_fits(const struct cs_row *row, const struct cs_facts *facts);
+
 /* Returns why the row's algorithm may not serve, NULL if it may. */
 const char *cs_row_barred(const struct cs_table *table, const struct cs_row *row,
 			  const struct cs_facts *facts);

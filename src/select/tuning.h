@@ -49,6 +49,7 @@ struct cs_block {
 	/* Guard: machines for which the rules are. NULL, or all numbers, if not restricted. */
 	char *mpi, *cpu, *host;
 	struct cs_range cores;
+	bool is_hypothesis; /* its rules are believed, not measured here: a run may try others */
 };
 
 /* A rule of the file, for one collective; a rule for several is several of these, one after

@@ -4,16 +4,16 @@
 #include "base/clock.h"
 
 static struct cs_stamp *
-stamp_of(struct cs_node *node, int local, uint64_t number)
+stamp_of(struct cs_node *node, int local, uint64_t sample)
 {
-	return &cs_node_rank(node, local)->stamps[number / CS_SAMPLE % CS_STAMPS];
+	return &cs_node_rank(node, local)->stamps[sample % CS_STAMPS];
 }
 
 void
-cs_lateness_stamp(struct cs_node_op *op)
+cs_lateness_stamp(struct cs_node_op *op, uint64_t sample)
 {
 	struct cs_node *node = op->node;
-	struct cs_stamp *stamp = stamp_of(node, node->shape.local, op->number);
+	struct cs_stamp *stamp = stamp_of(node, node->shape.local, sample);
 	/* Seqlock: a reader that sees the same number before and after has read a whole stamp. */
 	atomic_store_explicit(&stamp->number, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
@@ -34,13 +34,14 @@ read_stamp(struct cs_stamp *stamp, uint64_t number, uint64_t *came, uint64_t *wa
 }
 
 bool
-cs_lateness_read(struct cs_node *node, uint64_t number, struct cs_lateness *lateness)
+cs_lateness_read(struct cs_node *node, uint64_t sample, uint64_t number,
+		 struct cs_lateness *lateness)
 {
 	uint64_t locals = (uint64_t)node->shape.size;
 	uint64_t first = UINT64_MAX, last = 0, sum = 0, waited = 0;
 	for (int local = 0; local < node->shape.size; local++) {
 		uint64_t came, has_waited;
-		if (!read_stamp(stamp_of(node, local, number), number, &came, &has_waited))
+		if (!read_stamp(stamp_of(node, local, sample), number, &came, &has_waited))
 			return false;
 		first = came < first ? came : first;
 		last = came > last ? came : last;
@@ -66,7 +67,5 @@ cs_lateness_sample(struct cs_node *node, void (*tell)(void *user, struct cs_node
 void
 cs_node_sample(struct cs_node_op *op)
 {
-	struct cs_sample *sample = &op->node->sample;
-	sample->at += CS_SAMPLE;
-	sample->tell(sample->user, op);
+	op->node->sample.tell(op->node->sample.user, op);
 }

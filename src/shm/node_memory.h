@@ -51,9 +51,10 @@ _Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64,
 /* Constants of samples and verdicts, and a request for help: if the kernel does not let this rank
  * read another's memory, that rank, which waits in the same call, copies a piece into the room for
  * help in this rank's part. */
-#define CS_SAMPLE 32       /* calls; less than there are lines */
+#define CS_SAMPLE 32       /* most calls from a sample to the next; less than there are lines */
 #define CS_STAMPS 4        /* kept by a rank */
 #define CS_VERDICTS_KEPT 4 /* algorithms/epoch.h */
+#define CS_VERDICT_WORDS 40
 #define CS_HELP (16 << 10) /* bytes of the room for help */
 struct cs_copy_request {
 	/* `asked`: number of the piece << CS_COPY_REQUEST_BITS | the local rank that is asked,
@@ -78,11 +79,14 @@ struct cs_rank_head {
 	uint64_t probe, probe_holds; /* address of a word of this process, and its random value */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
 	_Atomic uint64_t charge; /* written seldom: comm/teams/ledger.h */
-	/* In every CS_SAMPLE-th call: shm/lateness.h. */
+	/* In sampled calls: shm/lateness.h. */
 	_Alignas(CS_APART) struct cs_stamp {
 		_Atomic uint64_t number; /* of the call; 0: it is being written */
 		_Atomic uint64_t came_ns, waited_ns;
 	} stamps[CS_STAMPS];
+	/* This rank's words for the verdict of an epoch: algorithms/epoch.h. */
+	_Alignas(CS_APART) _Atomic uint64_t said_call;
+	_Atomic uint64_t said[CS_VERDICT_WORDS];
 	struct cs_line lines[CS_LINES];
 	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
 	char tiny[CS_LINES][CS_TINY];
@@ -99,7 +103,7 @@ struct cs_node_head {
 	_Atomic uint32_t has_told; /* mismatch of calls: 1: being reported, 2: reported */
 	/* The call number of the last verdict written, and verdicts. */
 	_Alignas(CS_APART) _Atomic uint64_t verdict_call;
-	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT];
+	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT][CS_VERDICT_WORDS];
 };
 
 #endif

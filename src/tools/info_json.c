@@ -133,7 +133,7 @@ put_choice(FILE *out, const struct cs_choice *choice)
 		[CS_WHY_FORCED] = "forced",     [CS_WHY_RULE] = "rule",
 		[CS_WHY_MODEL] = "model",       [CS_WHY_BUILTIN] = "builtin",
 		[CS_WHY_NO_RULE] = "none",      [CS_WHY_NEEDS] = "needs",
-		[CS_WHY_EXCLUDED] = "excluded",
+		[CS_WHY_EXCLUDED] = "excluded", [CS_WHY_TRIED] = "tried",
 	};
 	const struct cs_algorithm *algorithm = choice->algorithm;
 	char use[256];

@@ -400,7 +400,8 @@ static const struct wrong {
 					   "3:5: expected the key provenance in a block of rules\n"
 					   "3:5: expected the key rules in a block of rules\n" },
 	{ BLOCK "    rules: []\n    rule: []\n",
-	  "6:5: found the key \"rule\", expected one of name, provenance, machine, rules; did you "
+	  "6:5: found the key \"rule\", expected one of name, provenance, machine, hypothesis, "
+	  "rules; did you "
 	  "mean rules?\n" },
 	{ "version: 1\nblocks:\n  - name: [b]\n" PROVENANCE "    rules: []\n",
 	  "3:11: found a list, expected a text\n" },

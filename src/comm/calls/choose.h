@@ -36,7 +36,7 @@ cs_choose_host(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, M
 		return false;
 	serving->bytes = (size_t)count * known->size * (size_t)times;
 	serving->cached = cs_selection_find(&communicator->seat->selection, coll, serving->bytes);
-	return serving->cached && !serving->cached->choice.algorithm;
+	return serving->cached && serving->cached->goes_to_host;
 }
 
 /* Is the call left to the host whatever its size? Used if sizes are not at hand, or not agreed. */
@@ -72,6 +72,19 @@ cs_serve_has_team(struct cs_serving *serving)
 	       cs_comm_count(communicator);
 }
 
+/* As cs_serve_choose if the class of the call is on trial; gives a call of the host its number. */
+bool cs_serve_try(struct cs_serving *serving, enum cs_coll coll);
+
+/* True if an algorithm is to run: the class's, or one that is tried. */
+static inline bool
+cs_serve_take(struct cs_serving *serving, enum cs_coll coll)
+{
+	struct cs_cached_choice *cached = serving->cached;
+	if (__builtin_expect(cached->calls++ >= cached->try_at, 0))
+		return cs_serve_try(serving, coll);
+	return cached->choice.algorithm != NULL;
+}
+
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in
  * cs_facts. To be called when cs_serve_has_team may be. */
 static inline bool
@@ -81,7 +94,7 @@ cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t byt
 	struct cs_comm *communicator = serving->communicator;
 	if (bytes != CS_BYTES_UNKNOWN && serving->cached && serving->bytes == bytes &&
 	    (order == CS_ORDER_NONE || serving->cached->order == order))
-		return true;
+		return cs_serve_take(serving, coll);
 	if (!cs_serve_has_team(serving))
 		return false;
 	if (bytes == 0 && coll != CS_BARRIER)
@@ -89,7 +102,7 @@ cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t byt
 	serving->bytes = bytes;
 	serving->cached = cs_selection_choose(&communicator->seat->selection, coll, bytes, skew,
 					      order);
-	return serving->cached->choice.algorithm != NULL;
+	return cs_serve_take(serving, coll);
 }
 
 static inline bool

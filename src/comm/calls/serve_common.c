@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "comm/host/pmpi.h"
 #include "comm/teams/recording.h"
+#include "run/trial.h"
+#include "shm/arrived.h"
 #include "trace/samples.h"
 
 #include <stddef.h>
@@ -15,12 +17,34 @@ static void
 record(struct cs_serving *serving)
 {
 	const struct cs_op *op = &serving->op;
-	const struct cs_selection *selection = &serving->communicator->seat->selection;
+	struct cs_selection *selection = &serving->communicator->seat->selection;
+	if (selection->on_trial)
+		cs_trials_note(selection, op, op->arrived_ns, op->left_ns, true);
 	if (selection->is_recording)
 		cs_recording_add(serving->communicator, op->call.coll, op->call.root,
 				 serving->bytes, false, op->arrived_ns, op->left_ns);
 	if (selection->is_sampling && cs_samples_want(op->tag))
 		cs_recording_keep(serving->communicator, op);
+}
+
+bool
+cs_serve_try(struct cs_serving *serving, enum cs_coll coll)
+{
+	struct cs_selection *selection = &serving->communicator->seat->selection;
+	struct cs_op *op = &serving->op;
+	serving->cached = cs_selection_try(selection, serving->cached);
+	if (serving->cached->choice.algorithm || serving->cached->goes_to_host)
+		return serving->cached->choice.algorithm != NULL;
+	cs_op_join(op, selection->team, cs_call_signature(coll, 0));
+	if (selection->on_trial) {
+		cs_op_arrive(op, cs_clock_ns());
+		if (op->node.node->self)
+			cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
+	}
+	cs_node_begin(&op->node);
+	if (op->node.node->self)
+		cs_node_end(&op->node);
+	return false;
 }
 
 int

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "comm/teams/recording.h"
+#include "run/trial.h"
 
 const struct cs_type *
 cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
@@ -38,8 +39,14 @@ void
 cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
 		    uint64_t arrived_ns, int result)
 {
-	const struct cs_selection *selection = &serving->communicator->seat->selection;
+	struct cs_selection *selection = &serving->communicator->seat->selection;
 	uint64_t left_ns = cs_clock_ns();
+	if (selection->on_trial) {
+		serving->op.call.coll = coll;
+		serving->op.call.root = root;
+		cs_trials_note(selection, &serving->op, arrived_ns, left_ns,
+			       result == MPI_SUCCESS);
+	}
 	if (selection->is_reporting)
 		count_host(serving, coll, bytes, left_ns - arrived_ns);
 	if (selection->is_recording && result == MPI_SUCCESS)

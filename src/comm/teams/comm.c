@@ -149,7 +149,7 @@ cs_comms_open(void)
 	cs_no_seat.selection.is_telling = cs_engine.settings.report != NULL &&
 					  !cs_engine.settings.is_disabled;
 	cs_no_seat.selection.is_timed = cs_no_seat.selection.is_telling ||
-					cs_no_seat.selection.is_recording;
+					cs_no_seat.selection.is_recording ? CS_TIMED_ALL : 0;
 	return cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL) ==
 	       MPI_SUCCESS;
 }

@@ -424,40 +424,6 @@ find_way(struct cs_comm *communicator)
 }
 
 static void
-hear_imbalance(void *user, enum cs_balance imbalance)
-{
-	struct cs_comm *communicator = user;
-	cs_selection_take_imbalance(&communicator->seat->selection, imbalance);
-	if (communicator->rank == 0)
-		cs_info("imbalance of a communicator of %d ranks: %s from its call %llu on",
-			communicator->size, cs_balance_names[imbalance],
-			(unsigned long long)(communicator->seat->team.node.calls -
-					     communicator->first_call + 1));
-}
-
-/* Begins to measure the imbalance if a rule asks for it and the user has not set it. */
-static void
-begin_epochs(struct cs_comm *communicator)
-{
-	struct cs_selection *selection = &communicator->seat->selection;
-	const struct cs_limits *limits = cs_selector_limits(selection->selector);
-	const struct cs_epoch_limits epoch = {
-		.calls = limits->imbalance_epoch,
-		.moderate_ns = limits->imbalance_moderate * 1000,
-		.strong_ns = limits->imbalance_strong * 1000,
-	};
-	enum cs_balance_kind kind = cs_engine.settings.imbalance;
-	if (kind != CS_BALANCE_MEASURED)
-		selection->facts.imbalance = (enum cs_balance)(kind - CS_BALANCE_BALANCED);
-	selection->measured = selection->facts.imbalance;
-	if (kind == CS_BALANCE_MEASURED &&
-	    cs_selector_asks_imbalance(selection->selector, &selection->facts))
-		cs_epoch_begin(&communicator->seat->team, &epoch, hear_imbalance, communicator);
-	else
-		cs_epoch_none(&communicator->seat->team);
-}
-
-static void
 make(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
@@ -497,7 +463,7 @@ make(struct cs_comm *communicator)
 			cs_selection_leave(&communicator->seat->selection, (enum cs_coll)coll,
 					   CS_PMPI_LACKS);
 	cs_rdma_agree(communicator);
-	begin_epochs(communicator);
+	cs_team_begin_epochs(communicator);
 	/* Arrival words are in the node's memory, which a team of one rank per node lacks. */
 	communicator->seat->selection.is_telling = cs_no_seat.selection.is_telling &&
 						   team->node.self;

@@ -136,4 +136,8 @@ enum cs_trouble cs_team_take_node(const struct cs_meeting *meeting, bool has_idl
  * only after all have left this one. */
 void cs_team_drop_node(struct cs_seat *seat);
 
+/* Begins to measure the imbalance if a rule asks for it and the user has not set it, and to try
+ * algorithms, unless the user does not want that, or wants one order. */
+void cs_team_begin_epochs(struct cs_comm *communicator);
+
 #endif

@@ -1,0 +1,238 @@
+/* run/trial.c — classes of calls on trial: the algorithm of the next call, and verdicts. */
+#include "run/trial.h"
+
+#include "base/clock.h"
+#include "shm/arrived.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A class that takes less than this part of the communicator's collective time after its first
+ * calls is not tried. */
+#define SHARE 100
+#define FIRST_CALLS 30
+
+struct cs_trials_sum cs_trials_sum;
+
+struct cs_class_trial *
+cs_trials_new(void)
+{
+	return calloc(CS_TRIALS, sizeof(struct cs_class_trial));
+}
+
+/* Keep the class within sizes that differ by a factor of eight at most. */
+static void
+narrow(struct cs_cached_choice *cached, size_t bytes)
+{
+	size_t low = 0, high = 64;
+	if (bytes == CS_BYTES_UNKNOWN)
+		return;
+	for (; high <= bytes && high < (size_t)4 << 20; high *= 8)
+		low = high;
+	if (high > (size_t)2 << 20)
+		high = CS_INF;
+	cached->low = cached->low > low ? cached->low : low;
+	cached->last = cached->last < high - 1 ? cached->last : high - 1;
+}
+
+void
+cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
+		const struct cs_facts *facts)
+{
+	struct cs_choice choices[CS_TRIAL_WAYS] = { cached->choice };
+	if (!selection->trials || selection->trial_count == CS_TRIALS)
+		return;
+	int found = cs_selector_candidates(selection->selector, facts, choices, CS_TRIAL_WAYS),
+	    count = 0;
+	struct cs_class_trial *class = &selection->trials[selection->trial_count];
+	for (int i = 0; i < found; i++) {
+		struct cs_cached_choice *way = &class->ways[count];
+		if (i > 0 && cs_selection_open(selection, &choices[i]))
+			continue;
+		free(way->rows);
+		*way = (struct cs_cached_choice){ .choice = choices[i] };
+		cs_selection_compose(way);
+		count++;
+	}
+	if (count < 2)
+		return;
+	selection->trial_count++;
+	atomic_fetch_add(&cs_trials_sum.classes, 1);
+	narrow(cached, facts->bytes);
+	cs_trial_init(&class->trial, count, 0, 0);
+	memset(&class->samples, 0, sizeof class->samples);
+	class->cached = cached;
+	class->slot = -1;
+	class->is_said = class->is_judged = false;
+	cached->trial = class;
+	cached->try_at = 0;
+}
+
+void
+cs_trials_forget(struct cs_selection *selection)
+{
+	for (int i = 0; i < selection->trial_count; i++)
+		selection->trials[i].is_said = false;
+	selection->trial_count = 0;
+}
+
+/* Time of the class's calls so far, in ns, as judged. */
+static uint64_t
+time_of(const struct cs_class_trial *class)
+{
+	const struct cs_trial *trial = &class->trial;
+	return trial->time + (class->cached->calls - trial->accounted) *
+	       trial->way_of[trial->serving].time;
+}
+
+static bool
+is_worth_trying(const struct cs_selection *selection, const struct cs_class_trial *class)
+{
+	uint64_t all = 0;
+	if (class->cached->calls <= FIRST_CALLS)
+		return true;
+	for (int i = 0; i < selection->trial_count; i++)
+		all += time_of(&selection->trials[i]);
+	return SHARE * time_of(class) >= all;
+}
+
+static int
+free_slot(const struct cs_selection *selection)
+{
+	uint32_t used = 0;
+	for (int i = 0; i < selection->trial_count; i++)
+		if (selection->trials[i].slot >= 0)
+			used |= 1u << selection->trials[i].slot;
+	for (int slot = 0; slot < CS_TRIAL_SLOTS; slot++)
+		if (!(used >> slot & 1))
+			return slot;
+	return -1;
+}
+
+/* Let the judged way serve. */
+static void
+take_verdict(struct cs_class_trial *class)
+{
+	struct cs_cached_choice *cached = class->cached;
+	const struct cs_trial *trial = &class->trial;
+	const struct cs_cached_choice *way = &class->ways[trial->serving];
+	class->is_judged = false;
+	if (way->choice.algorithm != cached->choice.algorithm) {
+		free(cached->rows);
+		cached->rows = NULL;
+		cached->choice = way->choice;
+		cached->inner_params = way->inner_params;
+		cached->choice.reason = class->reason;
+	}
+	if (!cached->choice.algorithm && cs_trial_is_settled(trial)) {
+		/* The host has won: its calls are no longer looked at. */
+		cached->goes_to_host = true;
+		cached->trial = NULL;
+		cached->try_at = UINT64_MAX;
+	}
+}
+
+/* Does the call number `use` of the class belong to a window? Begins one if it is time. */
+static bool
+is_in_window(struct cs_selection *selection, struct cs_class_trial *class, uint64_t use)
+{
+	struct cs_trial *trial = &class->trial;
+	if (use < trial->at)
+		return false;
+	if (trial->done)
+		return true;
+	class->slot = free_slot(selection);
+	if (class->slot >= 0 && is_worth_trying(selection, class)) {
+		memset(&class->samples, 0, sizeof class->samples);
+		return true;
+	}
+	trial->at = use + (class->slot < 0 ? CS_EPOCH_FIRST : trial->apart);
+	class->slot = -1;
+	return false;
+}
+
+struct cs_cached_choice *
+cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached)
+{
+	struct cs_class_trial *class = cached->trial;
+	uint64_t use = cached->calls - 1;
+	if (class->is_judged)
+		take_verdict(class);
+	if (!cached->trial)
+		return cached;
+	struct cs_cached_choice *taken = cached;
+	if (is_in_window(selection, class, use)) {
+		int way = cs_trial_next(&class->trial, use);
+		if (way != class->trial.serving)
+			taken = &class->ways[way];
+		selection->on_trial = class;
+		selection->is_timed |= CS_TIMED_ON_TRIAL;
+	}
+	/* Calls of the host have numbers, so that epochs go on. */
+	cached->try_at = cached->choice.algorithm ? class->trial.at : 0;
+	return taken;
+}
+
+void
+cs_trials_note(struct cs_selection *selection, const struct cs_op *op, uint64_t arrived_ns,
+	       uint64_t left_ns, bool is_valid)
+{
+	struct cs_class_trial *class = selection->on_trial;
+	uint64_t took = left_ns - arrived_ns;
+	int64_t after;
+	selection->on_trial = NULL;
+	selection->is_timed &= (unsigned char)~CS_TIMED_ON_TRIAL;
+	if (!is_valid || !cs_trial_is_timed(&class->trial))
+		return;
+	if (cs_selection_last_came(op, arrived_ns, &after) && after > 0)
+		took = (uint64_t)after < took ? took - (uint64_t)after : 1;
+	cs_trial_sample(&class->samples, class->trial.way, took);
+}
+
+void
+cs_trials_say(struct cs_selection *selection, uint64_t *words)
+{
+	for (int i = 0; i < selection->trial_count; i++) {
+		struct cs_class_trial *class = &selection->trials[i];
+		if (class->slot < 0 || !class->trial.is_over)
+			continue;
+		struct cs_trial_times times;
+		uint64_t *own = words + class->slot * CS_TRIAL_WORDS;
+		cs_trial_sum_up(&class->samples, class->trial.serving, &times);
+		memcpy(own, times.way, sizeof times.way);
+		own[CS_TRIAL_WAYS] = times.spread;
+		class->is_said = true;
+	}
+}
+
+void
+cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
+{
+	for (int i = 0; i < selection->trial_count; i++) {
+		struct cs_class_trial *class = &selection->trials[i];
+		if (!class->is_said)
+			continue;
+		const uint64_t *agreed = words + class->slot * CS_TRIAL_WORDS;
+		struct cs_trial_times times = { .spread = agreed[CS_TRIAL_WAYS] };
+		int before = class->trial.serving;
+		uint64_t regret = class->trial.regret;
+		/* Unknown: a rank of some node was far behind. */
+		if (agreed[0] != CS_EPOCH_UNKNOWN)
+			memcpy(times.way, agreed, sizeof times.way);
+		if (cs_trial_judge(&class->trial, class->cached->calls, &times)) {
+			const struct cs_algorithm *other = class->ways[before].choice.algorithm;
+			snprintf(class->reason, sizeof class->reason,
+				 "measured: %.1f us against %.1f of %s",
+				 (double)times.way[class->trial.serving] / 1000,
+				 (double)times.way[before] / 1000, other ? other->name : "host");
+			atomic_fetch_add(&cs_trials_sum.changes, 1);
+		}
+		atomic_fetch_add(&cs_trials_sum.windows, 1);
+		atomic_fetch_add(&cs_trials_sum.regret_ns, class->trial.regret - regret);
+		class->slot = -1;
+		class->is_said = false;
+		class->is_judged = true;
+		class->cached->try_at = 0;
+	}
+}

@@ -1,0 +1,64 @@
+/* run/trial.h — live choice: the algorithms of a class of calls are tried against each other, the
+ * host among them, in the program's own calls.
+ *
+ * A class is a cached choice: a communicator, a collective, an interval of sizes, and an order of
+ * operands. Which call tries which algorithm follows from the number of the class's calls
+ * (base/trial.h), which is the same on all ranks. Each rank measures its tried calls, from the
+ * arrival of the last rank of its node that it depends on; the maxima of the ranks' medians are
+ * agreed on in the team's epochs (algorithms/epoch.h), so that all ranks change to another
+ * algorithm at the same call. While the host serves a class on trial its calls have numbers on the
+ * node, too; once it has won, its calls go to it as without a trial.
+ *
+ * Reductions whose result depends on the order of operands are not tried, so that their bits stay
+ * the same. */
+#ifndef CS_RUN_TRIAL_H
+#define CS_RUN_TRIAL_H
+
+#include "algorithms/epoch.h"
+#include "base/trial.h"
+#include "run/run.h"
+
+#define CS_TRIALS 16 /* classes of a communicator that may be on trial */
+/* Classes with a window under way, or waiting for its verdict: their words in an epoch. */
+#define CS_TRIAL_WORDS (CS_TRIAL_WAYS + 1)
+#define CS_TRIAL_SLOTS (CS_EPOCH_WORDS / CS_TRIAL_WORDS)
+
+struct cs_class_trial {
+	struct cs_cached_choice *cached; /* its class's */
+	struct cs_trial trial;
+	struct cs_trial_samples samples;
+	struct cs_cached_choice ways[CS_TRIAL_WAYS]; /* choices and rows of the report */
+	int slot;        /* of the epoch's words; -1: none */
+	bool is_said;    /* its times are in the epoch that is under way */
+	bool is_judged;  /* the next call takes what was judged */
+	char reason[96];
+};
+
+/* Sums of this process: classes that were on trial, windows judged, changes of the serving
+ * algorithm, and the time that tried calls took beyond the serving way's, as agreed on. */
+extern struct cs_trials_sum {
+	_Atomic uint64_t classes, windows, changes, regret_ns;
+} cs_trials_sum;
+
+/* Returns memory for a communicator's trials, for selection->trials; NULL if there is none. Freed
+ * by cs_selection_fini. */
+struct cs_class_trial *cs_trials_new(void);
+
+/* Begins the trial of a class whose choice was made for these facts. Does nothing if there is
+ * nothing else to try. */
+void cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
+		     const struct cs_facts *facts);
+
+/* Forget all trials: choices are made anew. *selection may be serving a call. */
+void cs_trials_forget(struct cs_selection *selection);
+
+/* This rank's words for an epoch's verdict, and the verdict (struct cs_epoch_user). */
+void cs_trials_say(struct cs_selection *selection, uint64_t *words);
+void cs_trials_hear(struct cs_selection *selection, const uint64_t *words);
+
+/* Notes the time of a call for which selection->on_trial was set, and ends that. `is_valid`: it
+ * went well. op->team, tag and call.root are set. */
+void cs_trials_note(struct cs_selection *selection, const struct cs_op *op, uint64_t arrived_ns,
+		    uint64_t left_ns, bool is_valid);
+
+#endif

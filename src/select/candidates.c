@@ -1,0 +1,67 @@
+/* select/candidates.c — other algorithms that a call may be tried with (run/trial.h). */
+#include "select/table.h"
+
+#include "select/predict.h"
+
+#include <string.h>
+
+struct list {
+	struct cs_choice *choices;
+	int count, most;
+};
+
+/* Add a candidate, unless it is one already. */
+static void
+add(struct list *list, const struct cs_use *use, enum cs_why why, const char *reason)
+{
+	for (int i = 0; i < list->count; i++)
+		if (list->choices[i].algorithm == use->algorithm)
+			return;
+	if (list->count == list->most)
+		return;
+	struct cs_choice *choice = &list->choices[list->count++];
+	*choice = (struct cs_choice){ .algorithm = use->algorithm, .why = why, .reason = reason,
+				      .bytes_high = CS_INF };
+	memcpy(choice->params, use->params, sizeof choice->params);
+}
+
+static bool
+is_excluded(const struct cs_table *table, const struct cs_algorithm *algorithm)
+{
+	for (const struct cs_algorithm **one = table->excluded; one && *one; one++)
+		if (*one == algorithm)
+			return true;
+	return false;
+}
+
+int
+cs_selector_candidates(const struct cs_selector *selector, const struct cs_facts *facts,
+		       struct cs_choice *choices, int most)
+{
+	const struct cs_table *table = &selector->tables[facts->coll];
+	struct list list = { choices, 1, most };
+	struct cs_prediction prediction;
+	struct cs_use use;
+	if (!choices[0].is_belief)
+		return 1;
+	cs_use_init(&use, NULL);
+	add(&list, &use, CS_WHY_TRIED, "tried");
+	const struct cs_algorithm *hier = cs_algorithm_by_name(facts->coll, "hier:host");
+	if (hier && !cs_algorithm_unmet(hier, facts) && !is_excluded(table, hier)) {
+		cs_use_init(&use, hier);
+		add(&list, &use, CS_WHY_TRIED, "tried");
+	}
+	if (selector->model && cs_predict(selector->model, facts, table->excluded, &prediction) &&
+	    prediction.best == prediction.use.algorithm)
+		add(&list, &prediction.use, CS_WHY_TRIED, "tried");
+	/* The first row of another algorithm. */
+	for (const struct cs_row *row = table->rows; row < table->rows + table->count; row++) {
+		if (!cs_row_fits(row, facts) || cs_row_barred(table, row, facts))
+			continue;
+		int count = list.count;
+		add(&list, &row->use, CS_WHY_TRIED, "tried");
+		if (list.count > count)
+			break;
+	}
+	return list.count;
+}
