@@ -279,6 +279,7 @@ static const struct cs_setting rows[] = {
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
 static const struct cs_settings defaults = { .team_after = -1, .init_timeout = CS_AGREED_SECONDS,
+					     .is_adaptive = true,
 					     .arrivals_limit = 256 << 10 };
 
 static const void *

@@ -57,6 +57,13 @@ cs_trial_is_timed(const struct cs_trial *trial)
 	return trial->nth > 0 || trial->plan[trial->way] == 1;
 }
 
+/* Time that a tried use takes beyond the serving way's. */
+static uint64_t
+beyond_serving(const struct cs_trial *trial, uint64_t tried, uint64_t serving)
+{
+	return trial->is_extra ? tried : tried > serving ? tried - serving : 0;
+}
+
 /* Uses of a way that the account allows when `uses` are over: as many as a window has, or fewer,
  * and none if there were too few to judge. */
 static int
@@ -65,9 +72,10 @@ allowed(const struct cs_trial *trial, int way, uint64_t uses)
 	uint64_t serving = trial->way_of[trial->serving].time, tried = trial->way_of[way].time;
 	uint64_t time = trial->time + (uses - trial->accounted) * serving,
 		 most = time / CS_TRIAL_SHARE + CS_TRIAL_FREE * serving;
-	if (tried <= serving)
+	uint64_t beyond = beyond_serving(trial, tried, serving);
+	if (!beyond)
 		return CS_TRIAL_USES;
-	uint64_t count = trial->regret < most ? (most - trial->regret) / (tried - serving) : 0;
+	uint64_t count = trial->regret < most ? (most - trial->regret) / beyond : 0;
 	return count >= CS_TRIAL_USES ? CS_TRIAL_USES : count >= 3 ? (int)count : 0;
 }
 
@@ -126,8 +134,7 @@ is_better(struct cs_trial *trial, int way, uint64_t uses, const struct cs_trial_
 	uint64_t serving = times->way[trial->serving], tried = times->way[way];
 	bool is_first = trial->plan[way] == 1;
 	one->time = tried;
-	if (tried > serving)
-		trial->regret += trial->plan[way] * (tried - serving);
+	trial->regret += trial->plan[way] * beyond_serving(trial, tried, serving);
 	if (tried > CS_TRIAL_HOPELESS * serving) {
 		one->again_at = CS_TRIAL_PAUSE * uses;
 		one->state = CS_TRIAL_UNTRIED;

@@ -36,6 +36,7 @@
 
 struct cs_trial {
 	int ways, serving;
+	bool is_extra; /* tried uses come in addition to those of the serving way */
 	uint64_t at; /* number, from 0 on, of the first use that cs_trial_next has to be asked for;
 		      * UINT64_MAX: none before the window is judged, or none any more */
 	uint64_t apart;

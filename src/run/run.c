@@ -74,11 +74,10 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	cs_selection_compose(cached);
 	cached->order = order;
 	cached->skew = cached->choice.depends_on_skew ? skew : 0;
-	cached->calls = 0;
-	cached->try_at = UINT64_MAX;
+	cached->left = cached->until = INT64_MAX;
 	cached->trial = NULL;
 	/* A class whose place is taken again and again would be tried anew each time. */
-	if (!is_full && (order == CS_ORDER_NONE || order == CS_ORDER_EXACT))
+	if (!is_full)
 		cs_trials_begin(selection, cached, &facts);
 	cached->goes_to_host = !cached->choice.algorithm && !cached->trial;
 	cs_float_release(&floats);
@@ -104,7 +103,7 @@ cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char
 	struct cs_cached_choice *cached = &selection->cached_choices[coll].cached[0];
 	selection->cached_choices[coll].count = 1;
 	*cached = (struct cs_cached_choice){ .last = SIZE_MAX, .order = CS_ORDER_NONE };
-	cached->try_at = UINT64_MAX;
+	cached->left = cached->until = INT64_MAX;
 	cached->goes_to_host = true;
 	leave_to_host(&cached->choice, reason);
 	selection->host_only |= 1u << coll;

@@ -30,8 +30,9 @@ struct cs_cached_choice {
 	int skew; /* as in cs_facts; 0: any */
 	bool goes_to_host; /* and is not on trial: the call need not be looked at */
 	struct cs_choice choice;
-	uint64_t calls;  /* that were looked at: the same on all ranks */
-	uint64_t try_at; /* from that many on, cs_selection_try is asked; UINT64_MAX: never */
+	/* Calls until cs_selection_try is asked; below 0 after each while the host is on trial. The
+	 * class has had until - left calls, the same number on all ranks. */
+	int64_t left, until;
 	struct cs_class_trial *trial; /* NULL: none */
 	int inner_params; /* the first so many choice.params are of the algorithm between nodes */
 	struct cs_report_row **rows; /* by size bin; owned; NULL until a call is counted */
@@ -101,8 +102,15 @@ cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t byte
 	return NULL;
 }
 
-/* The choice for a class's call if `calls`, this one among them, exceed try_at: it may be another
- * one than `cached`, to try it. Sets selection->on_trial if the call is to be measured
+/* Calls of the class so far, with the one under way. */
+static inline uint64_t
+cs_class_calls(const struct cs_cached_choice *cached)
+{
+	return (uint64_t)(cached->until - cached->left);
+}
+
+/* The choice for a class's call after which `left` is below 0: it may be another one than `cached`,
+ * to try it. Sets selection->on_trial if the call is to be measured
  * (cs_trials_note). */
 struct cs_cached_choice *cs_selection_try(struct cs_selection *selection,
 					  struct cs_cached_choice *cached);

@@ -21,6 +21,23 @@ cs_trials_new(void)
 	return calloc(CS_TRIALS, sizeof(struct cs_class_trial));
 }
 
+/* Have cs_selection_try asked at the class's call number `at`, from 0 on. */
+static void
+ask_at(struct cs_cached_choice *cached, uint64_t at)
+{
+	int64_t calls = cached->until - cached->left;
+	cached->until = at < INT64_MAX ? (int64_t)at : INT64_MAX;
+	cached->left = cached->until - calls;
+}
+
+/* Can the class be tried in dry calls? */
+static bool
+may_be_dry(const struct cs_facts *facts, enum cs_order order)
+{
+	return order == CS_ORDER_FREE && facts->bytes <= CS_DRY_MOST &&
+	       (facts->coll == CS_ALLREDUCE || facts->coll == CS_REDUCE);
+}
+
 /* Keep the class within sizes that differ by a factor of eight at most. */
 static void
 narrow(struct cs_cached_choice *cached, size_t bytes)
@@ -41,7 +58,9 @@ cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 		const struct cs_facts *facts)
 {
 	struct cs_choice choices[CS_TRIAL_WAYS] = { cached->choice };
-	if (!selection->trials || selection->trial_count == CS_TRIALS)
+	bool is_dry = may_be_dry(facts, cached->order);
+	if (!selection->trials || selection->trial_count == CS_TRIALS ||
+	    (!is_dry && cached->order != CS_ORDER_NONE && cached->order != CS_ORDER_EXACT))
 		return;
 	int found = cs_selector_candidates(selection->selector, facts, choices, CS_TRIAL_WAYS),
 	    count = 0;
@@ -63,10 +82,11 @@ cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 	cs_trial_init(&class->trial, count, 0, 0);
 	memset(&class->samples, 0, sizeof class->samples);
 	class->cached = cached;
+	class->trial.is_extra = class->is_dry = is_dry;
 	class->slot = -1;
 	class->is_said = class->is_judged = false;
 	cached->trial = class;
-	cached->try_at = 0;
+	cached->left = cached->until = 0;
 }
 
 void
@@ -82,7 +102,7 @@ static uint64_t
 time_of(const struct cs_class_trial *class)
 {
 	const struct cs_trial *trial = &class->trial;
-	return trial->time + (class->cached->calls - trial->accounted) *
+	return trial->time + (cs_class_calls(class->cached) - trial->accounted) *
 	       trial->way_of[trial->serving].time;
 }
 
@@ -90,7 +110,7 @@ static bool
 is_worth_trying(const struct cs_selection *selection, const struct cs_class_trial *class)
 {
 	uint64_t all = 0;
-	if (class->cached->calls <= FIRST_CALLS)
+	if (cs_class_calls(class->cached) <= FIRST_CALLS)
 		return true;
 	for (int i = 0; i < selection->trial_count; i++)
 		all += time_of(&selection->trials[i]);
@@ -125,11 +145,11 @@ take_verdict(struct cs_class_trial *class)
 		cached->inner_params = way->inner_params;
 		cached->choice.reason = class->reason;
 	}
-	if (!cached->choice.algorithm && cs_trial_is_settled(trial)) {
-		/* The host has won: its calls are no longer looked at. */
-		cached->goes_to_host = true;
+	bool has_host_won = !cached->choice.algorithm && cs_trial_is_settled(trial);
+	if (has_host_won || (class->is_dry && trial->changes)) {
+		cached->goes_to_host = !cached->choice.algorithm;
 		cached->trial = NULL;
-		cached->try_at = UINT64_MAX;
+		ask_at(cached, UINT64_MAX);
 	}
 }
 
@@ -156,7 +176,7 @@ struct cs_cached_choice *
 cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached)
 {
 	struct cs_class_trial *class = cached->trial;
-	uint64_t use = cached->calls - 1;
+	uint64_t use = cs_class_calls(cached) - 1;
 	if (class->is_judged)
 		take_verdict(class);
 	if (!cached->trial)
@@ -164,14 +184,22 @@ cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached
 	struct cs_cached_choice *taken = cached;
 	if (is_in_window(selection, class, use)) {
 		int way = cs_trial_next(&class->trial, use);
-		if (way != class->trial.serving)
+		if (way != class->trial.serving && !class->is_dry)
 			taken = &class->ways[way];
 		selection->on_trial = class;
 		selection->is_timed |= CS_TIMED_ON_TRIAL;
 	}
 	/* Calls of the host have numbers, so that epochs go on. */
-	cached->try_at = cached->choice.algorithm ? class->trial.at : 0;
+	ask_at(cached, cached->choice.algorithm ? class->trial.at : 0);
 	return taken;
+}
+
+struct cs_cached_choice *
+cs_trials_dry(const struct cs_selection *selection)
+{
+	struct cs_class_trial *class = selection->on_trial;
+	bool is_dry = class->is_dry && class->trial.way != class->trial.serving;
+	return is_dry ? &class->ways[class->trial.way] : NULL;
 }
 
 void
@@ -220,7 +248,7 @@ cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
 		/* Unknown: a rank of some node was far behind. */
 		if (agreed[0] != CS_EPOCH_UNKNOWN)
 			memcpy(times.way, agreed, sizeof times.way);
-		if (cs_trial_judge(&class->trial, class->cached->calls, &times)) {
+		if (cs_trial_judge(&class->trial, cs_class_calls(class->cached), &times)) {
 			const struct cs_algorithm *other = class->ways[before].choice.algorithm;
 			snprintf(class->reason, sizeof class->reason,
 				 "measured: %.1f us against %.1f of %s",
@@ -233,6 +261,6 @@ cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
 		class->slot = -1;
 		class->is_said = false;
 		class->is_judged = true;
-		class->cached->try_at = 0;
+		ask_at(class->cached, 0);
 	}
 }

@@ -9,8 +9,9 @@
  * algorithm at the same call. While the host serves a class on trial its calls have numbers on the
  * node, too; once it has won, its calls go to it as without a trial.
  *
- * Reductions whose result depends on the order of operands are not tried, so that their bits stay
- * the same. */
+ * Sums whose result depends on the order of operands (CS_ORDER_FREE) change their order at most
+ * once on a communicator. So another algorithm is tried in a dry call behind the program's own,
+ * with zeros as data (comm/calls/dry.h), and the class's trial ends with its first change. */
 #ifndef CS_RUN_TRIAL_H
 #define CS_RUN_TRIAL_H
 
@@ -23,12 +24,15 @@
 #define CS_TRIAL_WORDS (CS_TRIAL_WAYS + 1)
 #define CS_TRIAL_SLOTS (CS_EPOCH_WORDS / CS_TRIAL_WORDS)
 
+#define CS_DRY_MOST ((size_t)1 << 20) /* bytes of a dry call */
+
 struct cs_class_trial {
 	struct cs_cached_choice *cached; /* its class's */
 	struct cs_trial trial;
 	struct cs_trial_samples samples;
 	struct cs_cached_choice ways[CS_TRIAL_WAYS]; /* choices and rows of the report */
 	int slot;        /* of the epoch's words; -1: none */
+	bool is_dry;     /* others are tried in dry calls */
 	bool is_said;    /* its times are in the epoch that is under way */
 	bool is_judged;  /* the next call takes what was judged */
 	char reason[96];
@@ -55,6 +59,10 @@ void cs_trials_forget(struct cs_selection *selection);
 /* This rank's words for an epoch's verdict, and the verdict (struct cs_epoch_user). */
 void cs_trials_say(struct cs_selection *selection, uint64_t *words);
 void cs_trials_hear(struct cs_selection *selection, const uint64_t *words);
+
+/* Is the call under way, for which selection->on_trial is set, to be followed by a dry call? By
+ * that choice. NULL: no. */
+struct cs_cached_choice *cs_trials_dry(const struct cs_selection *selection);
 
 /* Notes the time of a call for which selection->on_trial was set, and ends that. `is_valid`: it
  * went well. op->team, tag and call.root are set. */

@@ -75,16 +75,6 @@ cs_serve_has_team(struct cs_serving *serving)
 /* As cs_serve_choose if the class of the call is on trial; gives a call of the host its number. */
 bool cs_serve_try(struct cs_serving *serving, enum cs_coll coll);
 
-/* True if an algorithm is to run: the class's, or one that is tried. */
-static inline bool
-cs_serve_take(struct cs_serving *serving, enum cs_coll coll)
-{
-	struct cs_cached_choice *cached = serving->cached;
-	if (__builtin_expect(cached->calls++ >= cached->try_at, 0))
-		return cs_serve_try(serving, coll);
-	return cached->choice.algorithm != NULL;
-}
-
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in
  * cs_facts. To be called when cs_serve_has_team may be. */
 static inline bool
@@ -92,17 +82,23 @@ cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t byt
 		       enum cs_order order)
 {
 	struct cs_comm *communicator = serving->communicator;
-	if (bytes != CS_BYTES_UNKNOWN && serving->cached && serving->bytes == bytes &&
-	    (order == CS_ORDER_NONE || serving->cached->order == order))
-		return cs_serve_take(serving, coll);
-	if (!cs_serve_has_team(serving))
-		return false;
-	if (bytes == 0 && coll != CS_BARRIER)
-		return cs_serve_not(serving, "nothing to move");
-	serving->bytes = bytes;
-	serving->cached = cs_selection_choose(&communicator->seat->selection, coll, bytes, skew,
-					      order);
-	return cs_serve_take(serving, coll);
+	bool is_chosen = bytes != CS_BYTES_UNKNOWN && serving->cached && serving->bytes == bytes &&
+			 (order == CS_ORDER_NONE || serving->cached->order == order);
+	if (!is_chosen) {
+		if (!cs_serve_has_team(serving))
+			return false;
+		if (bytes == 0 && coll != CS_BARRIER)
+			return cs_serve_not(serving, "nothing to move");
+		serving->bytes = bytes;
+		serving->cached = cs_selection_choose(&communicator->seat->selection, coll, bytes,
+						      skew, order);
+		if (serving->cached->goes_to_host)
+			return false;
+	}
+	/* The host's calls while it is on trial, too. */
+	if (__builtin_expect(--serving->cached->left < 0, 0))
+		return cs_serve_try(serving, coll);
+	return true;
 }
 
 static inline bool

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/host/pmpi.h"
+#include "comm/calls/dry.h"
 #include "comm/teams/recording.h"
 #include "run/trial.h"
 #include "shm/arrived.h"
@@ -19,7 +20,7 @@ record(struct cs_serving *serving)
 	const struct cs_op *op = &serving->op;
 	struct cs_selection *selection = &serving->communicator->seat->selection;
 	if (selection->on_trial)
-		cs_trials_note(selection, op, op->arrived_ns, op->left_ns, true);
+		cs_serve_tried(serving, op->arrived_ns, op->left_ns, true);
 	if (selection->is_recording)
 		cs_recording_add(serving->communicator, op->call.coll, op->call.root,
 				 serving->bytes, false, op->arrived_ns, op->left_ns);

@@ -108,11 +108,9 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	    unit > room / (is_spread ? (size_t)communicator->size : 1))
 		return cs_serve_not(serving, "elements too large");
 	/* Choose by the data, as in cs_choose_host, though elements are moved with their gaps. */
-	if (!cs_serve_bytes(reduced->type, count, &size) ||
-	    !cs_serve_choose_skewed(serving, coll, size, skew, order_of(reduced->call)))
-		return false;
 	fill(reduced, coll, (size_t)count, bytes);
-	return true;
+	return cs_serve_bytes(reduced->type, count, &size) &&
+	       cs_serve_choose_skewed(serving, coll, size, skew, order_of(reduced->call));
 }
 
 /* As begin, for a fixed order (COLLSHIM_REPRODUCIBLE), which needs no team. */

@@ -3,6 +3,7 @@
 #include "comm/calls/serving.h"
 
 #include "base/clock.h"
+#include "comm/calls/dry.h"
 #include "comm/teams/recording.h"
 #include "run/trial.h"
 
@@ -44,8 +45,7 @@ cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, siz
 	if (selection->on_trial) {
 		serving->op.call.coll = coll;
 		serving->op.call.root = root;
-		cs_trials_note(selection, &serving->op, arrived_ns, left_ns,
-			       result == MPI_SUCCESS);
+		cs_serve_tried(serving, arrived_ns, left_ns, result == MPI_SUCCESS);
 	}
 	if (selection->is_reporting)
 		count_host(serving, coll, bytes, left_ns - arrived_ns);
