@@ -21,7 +21,8 @@ enum cs_agreed {
 	CS_AGREED_DIGEST,     /* of version, settings and tuning; all ones: has none */
 	CS_AGREED_DIGEST_NOT, /* its complement, so that the least is that of the greatest; all
 			       * ones: has none */
-	CS_AGREED_CAN,        /* 1: this process could start; in the end: all could */
+	CS_AGREED_CAN,        /* 1: this process could start, 2: and has a COLLSHIM_ADAPT_FILE; in
+			       * the end: all could, and have one */
 	CS_AGREED_ENABLED,    /* 1: not disabled; in the end: nobody is */
 	CS_AGREED_CANNOT,     /* 1: this process could not start; in the end: nobody could */
 	CS_AGREED_TROUBLES,   /* digest of the lines that are kept (base/log.h); in the end: rank

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +25,7 @@
 #endif
 
 #define PATIENCE_MS 2000 /* for a reader that takes nothing */
+#define LOCK_MS 5000     /* for other processes that have a lock */
 #define MOST_LINKS 40    /* as the kernel follows */
 #define MOST_NUMBER 9999 /* PATH.9999 */
 
@@ -51,8 +53,8 @@ write_all(int file, const char *text, size_t bytes)
 	return true;
 }
 
-/* The kernel sends SIGPIPE to the thread that writes: here it is held back, and taken away again
- * unless one was waiting before. */
+/* The kernel sends SIGPIPE, or SIGXFSZ beyond RLIMIT_FSIZE, to the thread that writes: here it is
+ * held back, and taken away again unless one was waiting before. */
 bool
 cs_file_write(int file, const char *text, size_t bytes)
 {
@@ -60,11 +62,15 @@ cs_file_write(int file, const char *text, size_t bytes)
 	sigset_t broken, before, waiting;
 	sigemptyset(&broken);
 	sigaddset(&broken, SIGPIPE);
+	sigaddset(&broken, SIGXFSZ);
 	bool is_held = !pthread_sigmask(SIG_BLOCK, &broken, &before);
-	bool was_waiting = !sigpending(&waiting) && sigismember(&waiting, SIGPIPE) == 1;
+	bool is_known = !sigpending(&waiting);
 	bool is_written = write_all(file, text, bytes);
-	int error = errno;
-	if (!is_written && error == EPIPE && is_held && !was_waiting)
+	int error = errno, sent = error == EPIPE ? SIGPIPE : SIGXFSZ;
+	bool was_waiting = is_known && sigismember(&waiting, sent) == 1;
+	sigemptyset(&broken);
+	sigaddset(&broken, sent);
+	if (!is_written && (error == EPIPE || error == EFBIG) && is_held && !was_waiting)
 		while (sigtimedwait(&broken, NULL, &at_once) < 0 && errno == EINTR)
 			;
 	if (is_held)
@@ -163,9 +169,9 @@ find(struct place *place, const char *path)
 
 /* An error of close counts too (quota, network). */
 static bool
-write_and_close(int file, const char *text, size_t bytes)
+write_and_close(int file, bool is_synced, const char *text, size_t bytes)
 {
-	bool is_written = cs_file_write(file, text, bytes);
+	bool is_written = cs_file_write(file, text, bytes) && (!is_synced || fsync(file) == 0);
 	int error = errno;
 	if (close(file) != 0 && is_written) {
 		is_written = false;
@@ -195,7 +201,7 @@ write_into(const struct place *place, bool is_replacing, const char *text, size_
 		errno = EPERM;
 		return false;
 	}
-	return write_and_close(file, text, bytes);
+	return write_and_close(file, false, text, bytes);
 }
 
 #define UNFINISHED_NAME 256
@@ -273,18 +279,31 @@ is_as_it_is(const struct place *place)
 	       (place->is.st_mode && !S_ISREG(place->is.st_mode) && !S_ISLNK(place->is.st_mode));
 }
 
+enum manner { ADD, REPLACE, RENEW };
+
+/* Nothing, or a file of this user with write permission; else errno is set. */
+static bool
+is_renewable(const struct stat *is)
+{
+	bool is_ours = S_ISREG(is->st_mode) && is->st_uid == geteuid() && is->st_mode & S_IWUSR;
+	errno = S_ISREG(is->st_mode) ? EACCES : EINVAL;
+	return !is->st_mode || is_ours;
+}
+
 /* The number of the name that it got, or 0. */
 static unsigned
-put(const struct place *place, bool is_replacing, const char *text, size_t bytes)
+put(const struct place *place, enum manner manner, const char *text, size_t bytes)
 {
+	if (manner == RENEW && !is_renewable(&place->is))
+		return 0;
 	if (is_as_it_is(place))
-		return write_into(place, is_replacing, text, bytes);
+		return write_into(place, manner == REPLACE, text, bytes);
 	char unfinished[UNFINISHED_NAME];
 	unsigned number = 0;
 	int file = make_unfinished(place, unfinished);
 	bool is_made = file >= 0;
-	if (is_made && write_and_close(file, text, bytes)) {
-		if (!is_replacing)
+	if (is_made && write_and_close(file, manner == RENEW, text, bytes)) {
+		if (manner == ADD)
 			number = name_next(place, unfinished);
 		else
 			number = renameat(place->folder, unfinished, place->folder, place->name) ==
@@ -294,7 +313,7 @@ put(const struct place *place, bool is_replacing, const char *text, size_t bytes
 	if (is_made && !number)
 		unlinkat(place->folder, unfinished, 0);
 	/* The file may be ours to write and its folder not. */
-	if (!number && is_replacing && S_ISREG(place->is.st_mode) &&
+	if (!number && manner == REPLACE && S_ISREG(place->is.st_mode) &&
 	    (error == EACCES || error == EPERM || error == EROFS))
 		return write_into(place, true, text, bytes);
 	errno = error;
@@ -305,9 +324,44 @@ bool
 cs_file_replace(const char *path, const char *text, size_t bytes)
 {
 	struct place place;
-	bool is_written = find(&place, path) && put(&place, true, text, bytes);
+	bool is_written = find(&place, path) && put(&place, REPLACE, text, bytes);
 	leave(&place);
 	return is_written;
+}
+
+bool
+cs_file_renew(const char *path, const char *text, size_t bytes)
+{
+	struct place place;
+	bool is_written = find(&place, path) && put(&place, RENEW, text, bytes);
+	leave(&place);
+	return is_written;
+}
+
+int
+cs_file_lock(const char *path)
+{
+	static const struct timespec pause = { .tv_nsec = 10000000 };
+	char *name;
+	if (asprintf(&name, "%s.lock", path) < 0) {
+		errno = ENOMEM;
+		return -1;
+	}
+	int file = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+			0600);
+	int error = errno;
+	for (int waited = 0; file >= 0 && flock(file, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	     waited += 10) {
+		nanosleep(&pause, NULL);
+		if (waited < LOCK_MS)
+			continue;
+		error = EAGAIN;
+		close(file);
+		file = -1;
+	}
+	free(name);
+	errno = error;
+	return file;
 }
 
 /* An empty file has been made for what is to come: by mktemp, or by whoever may write in its
@@ -318,8 +372,9 @@ cs_file_add(const char *path, const char *text, size_t bytes)
 	struct place place;
 	unsigned number = 0;
 	if (find(&place, path))
-		number = put(&place, S_ISREG(place.is.st_mode) && place.is.st_size == 0, text,
-			     bytes);
+		number = put(&place,
+			     S_ISREG(place.is.st_mode) && place.is.st_size == 0 ? REPLACE : ADD,
+			     text, bytes);
 	leave(&place);
 	return number;
 }
@@ -379,6 +434,7 @@ cs_file_read(const char *path, size_t most, char **text, size_t *bytes)
 		errno = failure;
 		return failure == ENOMEM ? CS_NO_MEMORY : CS_SYSTEM;
 	}
+	made[used] = '\0';
 	*text = made;
 	*bytes = used;
 	return CS_OK;

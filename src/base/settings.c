@@ -162,6 +162,22 @@ cs_settings_rank_path(const char *text, int rank)
 	return NULL;
 }
 
+/* A path from here, whatever directory the program changes to later. */
+static bool
+read_here(const struct cs_setting *row, const char *text, void *field)
+{
+	char *folder = *text == '/' ? NULL : getcwd(NULL, 0), *path = NULL;
+	if (folder && asprintf(&path, "%s/%s", folder, text) < 0)
+		path = NULL;
+	cs_setting_read_text(row, path ? path : text, field);
+	free(path);
+	free(folder);
+	return true;
+}
+
+static const struct cs_setting_kind here_kind =
+	{ read_here, cs_setting_write_text, cs_setting_hash_text };
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const char *const shm_words[] = { "auto", "memfd", "named", "off", NULL };
@@ -209,6 +225,10 @@ static const struct cs_setting rows[] = {
 	{ "TUNING", "a path, or builtin",
 	  "tuning file to use instead of the installed one; builtin: none but the built-in rules",
 	  &cs_text_kind, FIELD(tuning) },
+	/* Not agreed, for the same reason. */
+	{ "ADAPT_FILE", "a path",
+	  "tuning file to which rank 0 adds at the end which algorithm was measured to be the "
+	  "fastest, and from which later jobs start", &here_kind, FIELD(adapt_file) },
 	{ "FAKE_NODES", "K, cyclic:K or ranks per node as 3,2,1",
 	  "for tests: take this machine for several nodes", &cs_nodes_kind, FIELD(fake_nodes),
 	  .is_agreed = true },

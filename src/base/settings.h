@@ -38,6 +38,8 @@ struct cs_settings {
 	int arrivals_limit;     /* COLLSHIM_ARRIVALS_LIMIT: calls that a rank records at most */
 	const char *tuning;     /* COLLSHIM_TUNING: path, "builtin" (no file), or NULL (the
 				 * installed one) */
+	const char *adapt_file; /* COLLSHIM_ADAPT_FILE: absolute path of the tuning file that jobs
+				 * read what they learnt from and add it to; NULL: none */
 	const char *fake_nodes; /* COLLSHIM_FAKE_NODES: NULL, "K" (K equal nodes, block placed),
 				 * "cyclic:K", or ranks per node "3,2,1" */
 	int fake_domains;       /* COLLSHIM_FAKE_DOMAINS: take each node for so many NUMA domains;

@@ -15,6 +15,7 @@
 #include "comm/teams/recording.h"
 #include "comm/types/types.h"
 #include "run/trial.h"
+#include "select/learnt.h"
 #include "shm/node_slots.h"
 #include "shm/pool.h"
 #include "trace/report.h"
@@ -62,6 +63,16 @@ report_pages(void)
 }
 
 static void
+write_learnt(void)
+{
+	struct cs_machine machine = { .mpi = cs_flavour.name };
+	if (!cs_engine.settings.adapt_file || cs_engine.world_rank)
+		return;
+	cs_machine_read(&machine);
+	cs_learnt_write(cs_engine.settings.adapt_file, &machine);
+}
+
+static void
 close_engine(void)
 {
 	int expected = CS_ENGINE_OPEN;
@@ -91,6 +102,7 @@ close_engine(void)
 		cs_rdma_report();
 		cs_report_write(cs_engine.settings.report);
 	}
+	write_learnt();
 	cs_comms_close();
 	cs_rdma_close();
 	uint64_t charge;
@@ -138,6 +150,18 @@ report_facts(void)
 	cs_report_fact("tuning", cs_selector_source(cs_engine.selector));
 }
 
+/* The door has made sure that its version is ours. Builds for other cache lines lay out shared
+ * memory otherwise. */
+static void
+set_digest(void)
+{
+	uint64_t digest = cs_hash_number(cs_hash_text(CS_HASH_START, cs_engine.door->version),
+					 CS_CACHE_LINE);
+	digest = cs_hash_number(digest, cs_settings_digest(&cs_engine.settings));
+	digest = cs_hash_number(digest, cs_selector_digest(cs_engine.selector));
+	cs_engine.digest = cs_pmpi_digest(digest);
+}
+
 static bool
 start(void)
 {
@@ -171,13 +195,7 @@ start(void)
 		cs_info("no memory for the tuning");
 		return false;
 	}
-	/* The door has made sure that its version is ours. Builds for other cache lines lay out
-	 * shared memory otherwise. */
-	uint64_t digest = cs_hash_number(cs_hash_text(CS_HASH_START, cs_engine.door->version),
-					 CS_CACHE_LINE);
-	digest = cs_hash_number(digest, cs_settings_digest(&cs_engine.settings));
-	digest = cs_hash_number(digest, cs_selector_digest(cs_engine.selector));
-	cs_engine.digest = cs_pmpi_digest(digest);
+	set_digest();
 	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;
 	if (cs_engine.is_reporting)
 		cs_report_from_here();
@@ -290,21 +308,52 @@ end(void)
 	cs_pmpi.Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
 }
 
+static bool
+is_equal(const uint64_t *agreed)
+{
+	return agreed[CS_AGREED_DIGEST] == (~agreed[CS_AGREED_DIGEST_NOT] & CS_AGREED_MOST);
+}
+
+#define CAN_ADAPT 2 /* CS_AGREED_CAN of a process with a COLLSHIM_ADAPT_FILE */
+
+/* The agreement; if ranks differ and all have a COLLSHIM_ADAPT_FILE, another one without the rules
+ * of that file, which a job that ends may have replaced while the ranks of this one read it. */
+static bool
+make_agreement(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED_WORDS])
+{
+	uint64_t again[CS_AGREED_WORDS];
+	memcpy(again, words, sizeof again);
+	if (!cs_agreement_make(wire, words))
+		return false;
+	if (is_equal(words) || words[CS_AGREED_CAN] != CAN_ADAPT)
+		return true;
+	cs_selector_forget(cs_engine.selector);
+	set_digest();
+	again[CS_AGREED_DIGEST] = cs_engine.digest;
+	again[CS_AGREED_DIGEST_NOT] = ~cs_engine.digest;
+	memcpy(words, again, sizeof again);
+	if (!cs_agreement_make(wire, words))
+		return false;
+	if (is_equal(words) && words[CS_AGREED_ENABLED])
+		cs_warn_once("the ranks have read different files by COLLSHIM_ADAPT_FILE; nothing "
+			     "learnt is used in this job" CS_IGNORED, "tuning");
+	return true;
+}
+
 /* Outcome of the agreement: whether this job is served. */
 static void
 heed(const uint64_t *agreed)
 {
-	bool is_equal = agreed[CS_AGREED_DIGEST] ==
-			(~agreed[CS_AGREED_DIGEST_NOT] & CS_AGREED_MOST);
+	bool are_equal = is_equal(agreed);
 	bool is_enabled = agreed[CS_AGREED_ENABLED], can_all = agreed[CS_AGREED_CAN];
 	if (agreed[CS_AGREED_CANNOT]) {
 		if (!is_lacking)
 			cs_warn_once("collshim could not be started; every call goes to "
 				     "MPI" CS_UNSERVED_JOB);
 		close_engine();
-	} else if (cs_engine.settings.is_disabled && is_equal) {
+	} else if (cs_engine.settings.is_disabled && are_equal) {
 		close_engine(); /* all of them: as wished, without a word */
-	} else if (!is_enabled || !can_all || !is_equal) {
+	} else if (!is_enabled || !can_all || !are_equal) {
 		cs_warn_once("the ranks differ in %s; every call of this job goes to "
 			     "MPI%s" CS_UNSERVED_JOB,
 			     !is_enabled ? "COLLSHIM_DISABLE"
@@ -344,7 +393,7 @@ agree(void)
 	uint64_t words[CS_AGREED_WORDS] = {
 		[CS_AGREED_DIGEST] = is_open ? cs_engine.digest : UINT64_MAX,
 		[CS_AGREED_DIGEST_NOT] = is_open ? ~cs_engine.digest : UINT64_MAX,
-		[CS_AGREED_CAN] = is_open,
+		[CS_AGREED_CAN] = !is_open ? 0 : cs_engine.settings.adapt_file ? CAN_ADAPT : 1,
 		[CS_AGREED_ENABLED] = !cs_engine.settings.is_disabled,
 		[CS_AGREED_CANNOT] = !is_open,
 		[CS_AGREED_TROUBLES] = troubles,
@@ -357,7 +406,7 @@ agree(void)
 		.duplicate = begin_duplicate, .allreduce = begin_allreduce, .test = test,
 		.free = free_duplicate, .end = end,
 	};
-	if (cs_agreement_make(&wire, words)) {
+	if (make_agreement(&wire, words)) {
 		cs_agreement_tell(&wire, troubles, words);
 		heed(words);
 		if (atomic_load(&cs_engine.state) == CS_ENGINE_OPEN)

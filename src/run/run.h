@@ -58,6 +58,7 @@ struct cs_selection {
 	struct cs_class_trial *on_trial; /* of the call under way; NULL: none */
 	struct cs_class_trial *trials;   /* owned; NULL: nothing is tried (run/trial.h) */
 	int trial_count;
+	bool is_learning; /* verdicts are kept for later jobs (select/learnt.h) */
 	uint32_t host_only; /* bit per collective: the host, whatever the size and the operation */
 	struct cs_cached_choices {
 		int count;

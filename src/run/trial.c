@@ -1,7 +1,7 @@
 /* run/trial.c — classes of calls on trial: the algorithm of the next call, and verdicts. */
 #include "run/trial.h"
 
-#include "base/clock.h"
+#include "select/learnt.h"
 #include "shm/arrived.h"
 
 #include <stdio.h>
@@ -82,6 +82,7 @@ cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 	cs_trial_init(&class->trial, count, 0, 0);
 	memset(&class->samples, 0, sizeof class->samples);
 	class->cached = cached;
+	class->coll = facts->coll;
 	class->trial.is_extra = class->is_dry = is_dry;
 	class->slot = -1;
 	class->is_said = class->is_judged = false;
@@ -234,6 +235,43 @@ cs_trials_say(struct cs_selection *selection, uint64_t *words)
 	}
 }
 
+/* Keep the class's verdict for later jobs, if it was compared with the host. */
+static void
+learn(const struct cs_selection *selection, const struct cs_class_trial *class)
+{
+	const struct cs_trial *trial = &class->trial;
+	const struct cs_cached_choice *cached = class->cached,
+		*serving = &class->ways[trial->serving];
+	const struct cs_facts *facts = &selection->facts;
+	uint64_t host_ns = 0;
+	for (int way = 0; way < trial->ways; way++)
+		if (!class->ways[way].choice.algorithm)
+			host_ns = trial->way_of[way].time;
+	if (!selection->is_learning || !host_ns || !cs_trial_is_settled(trial))
+		return;
+	size_t ranks = (size_t)facts->ranks, nodes = (size_t)facts->nodes,
+	       skew = (size_t)cached->skew;
+	bool is_sized = cs_colls[class->coll].bytes_agreed;
+	struct cs_learnt_entry entry = {
+		.rule = {
+			.coll = class->coll,
+			.bytes = is_sized ? (struct cs_range){ cached->low, cached->last + 1 }
+				 : CS_RANGE_ALL,
+			.ranks = { ranks, ranks + 1 }, .nodes = { nodes, nodes + 1 },
+			.ppn = { (size_t)facts->ppn_min, (size_t)facts->ppn_max + 1 },
+			.skew = skew ? (struct cs_range){ skew, skew + 1 } : CS_RANGE_ALL,
+			.wire = facts->nodes > 1 ? facts->wire : 0,
+			.placement = facts->is_block_placed ? CS_PLACEMENT_BLOCK
+				     : CS_PLACEMENT_CYCLIC,
+			.use = { .algorithm = serving->choice.algorithm },
+		},
+		.ns = trial->way_of[trial->serving].time, .host_ns = host_ns,
+		.calls = cs_class_calls(cached),
+	};
+	memcpy(entry.rule.use.params, serving->choice.params, sizeof entry.rule.use.params);
+	cs_learnt_add(&entry);
+}
+
 void
 cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
 {
@@ -258,6 +296,7 @@ cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
 		}
 		atomic_fetch_add(&cs_trials_sum.windows, 1);
 		atomic_fetch_add(&cs_trials_sum.regret_ns, class->trial.regret - regret);
+		learn(selection, class);
 		class->slot = -1;
 		class->is_said = false;
 		class->is_judged = true;

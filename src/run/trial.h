@@ -28,6 +28,7 @@
 
 struct cs_class_trial {
 	struct cs_cached_choice *cached; /* its class's */
+	enum cs_coll coll;
 	struct cs_trial trial;
 	struct cs_trial_samples samples;
 	struct cs_cached_choice ways[CS_TRIAL_WAYS]; /* choices and rows of the report */

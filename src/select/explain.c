@@ -305,6 +305,8 @@ cs_selector_print_sources(const struct cs_selector *selector, FILE *out)
 		fprintf(out, "  not used: %s\n", selector->site_error);
 	else
 		fputs("  no tuning file (would be " CS_TUNING_INSTALLED ")\n", out);
+	if (selector->learnt)
+		print_source(selector, selector->learnt, out);
 	if (selector->builtin)
 		print_source(selector, selector->builtin, out);
 }

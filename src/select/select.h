@@ -1,11 +1,12 @@
 /* select/select.h — which algorithm serves a call, and why.
  *
- *   needs -> forced by the environment -> first matching rule of the tuning file -> its model ->
- *   built-in rules -> host
+ *   needs -> forced by the environment -> first matching rule of the file of COLLSHIM_TUNING -> of
+ *   COLLSHIM_ADAPT_FILE -> of the installed tuning file -> the site's model -> built-in rules ->
+ *   host
  *
  * A selector is built once per process from the settings and is read-only afterwards (any thread
- * may ask). All ranks of a job must have equal digests; comm/ agrees on that when a team is
- * made. */
+ * may ask), but for cs_selector_forget. All ranks of a job must have equal digests; comm/ agrees on
+ * that when a team is made. */
 #ifndef CS_SELECT_SELECT_H
 #define CS_SELECT_SELECT_H
 
@@ -20,6 +21,8 @@
 enum cs_why {
 	CS_WHY_FORCED,      /* a COLLSHIM_<COLLECTIVE> variable */
 	CS_WHY_RULE,        /* a rule of the site's tuning file */
+	CS_WHY_LEARNT,      /* a rule that a job has learnt (select/learnt.h), in the file of
+			     * COLLSHIM_ADAPT_FILE or in the site's */
 	CS_WHY_MODEL,       /* a model of the site's tuning file */
 	CS_WHY_BUILTIN,     /* a rule of the built-in tuning (etc/tuning.yaml as built in) */
 	CS_WHY_NO_RULE,     /* nothing matched: host */
@@ -32,8 +35,9 @@ struct cs_choice {
 	const struct cs_algorithm *algorithm; /* NULL: the host MPI */
 	size_t params[CS_MAX_PARAMS];         /* values for algorithm->params, in order */
 	enum cs_why why;
-	const char *reason;  /* "rule tuning.yaml:42", "forced by COLLSHIM_BCAST", "one rank per
-			      * node"; owned by the selector, valid as long as it */
+	const char *reason;  /* "rule tuning.yaml:42", "learnt my.yaml:17", "forced by
+			      * COLLSHIM_BCAST", "one rank per node"; owned by the selector, valid
+			      * as long as it */
 	/* The answer is the same for low <= bytes < high, other facts unchanged; high is CS_INF if
 	 * there is no end. With CS_BYTES_UNKNOWN there is one answer and nothing to compare: then 0
 	 * and CS_BYTES_UNKNOWN. */
@@ -85,9 +89,9 @@ void cs_machine_read(struct cs_machine *machine);
 struct cs_selector;
 
 /* Reads the built-in tuning, the site's file (settings->tuning, or the installed one if there is
- * one) and the forcing variables. Faulty entries are reported in one line each (cs_warn_once:
- * file:line:column and what was expected) and left out; the selector then works with the rest.
- * Fails only with CS_NO_MEMORY. *machine is copied. */
+ * one), that of settings->adapt_file if there is one, and the forcing variables. Faulty entries are
+ * reported in one line each (cs_warn_once: file:line:column and what was expected) and left out;
+ * the selector then works with the rest. Fails only with CS_NO_MEMORY. *machine is copied. */
 CS_CHECKED enum cs_status cs_selector_create(struct cs_selector **selector,
 					     const struct cs_settings *settings,
 					     const struct cs_machine *machine);
@@ -97,6 +101,9 @@ const struct cs_limits *cs_selector_limits(const struct cs_selector *selector);
 /* Does any row that holds on this machine, and for a team of these facts, ask for an imbalance? If
  * not, it need not be measured. Ignores collective, sizes and operation. */
 bool cs_selector_asks_imbalance(const struct cs_selector *selector, const struct cs_facts *facts);
+/* Removes the rules that jobs have learnt, for a job of which not all ranks have read the same
+ * ones, and the file of settings->adapt_file; the digest changes. Before the first choice. */
+void cs_selector_forget(struct cs_selector *selector);
 /* Digest of all that can change a choice: rules and whether their guards hold here, limits, forcing
  * texts. The machine itself is not in it, so machines that differ agree unless a guard tells them
  * apart; where one does, the ranks would choose differently, and the digests must keep them from

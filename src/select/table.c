@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "select/force.h"
+#include "select/learnt.h"
 #include "select/notes.h"
 
 #include <errno.h>
@@ -113,6 +114,14 @@ load_site(struct cs_selector *selector, const struct cs_settings *settings, bool
 }
 
 static void
+load_learnt(struct cs_selector *selector, const struct cs_settings *settings, bool *failed)
+{
+	const char *path = settings->adapt_file;
+	if (path && (!settings->tuning || strcmp(path, settings->tuning)))
+		*failed |= cs_learnt_load(&selector->learnt, path) == CS_NO_MEMORY;
+}
+
+static void
 set_limits(struct cs_selector *selector, const struct cs_settings *settings)
 {
 	const struct cs_tuning *sources[] = { selector->builtin, selector->site };
@@ -166,7 +175,7 @@ add_forced(struct cs_table *table, enum cs_coll coll, const struct cs_force *for
 
 static void
 add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tuning,
-	  const struct cs_force *force, const struct cs_machine *machine, enum cs_why why,
+	  const struct cs_force *force, const struct cs_machine *machine, bool is_builtin,
 	  bool *failed)
 {
 	char ignored[512];
@@ -180,6 +189,7 @@ add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tun
 			continue;
 		const struct cs_block *block = &tuning->blocks[rule->block];
 		struct cs_row *row = &table->rows[table->count++];
+		bool is_learnt = cs_block_is_learnt(block);
 		if (block != asked)
 			fails = cs_guard_fails(block, machine, ignored, sizeof ignored);
 		asked = block;
@@ -188,10 +198,11 @@ add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tun
 				.ppn = rule->ppn,
 			.skew = rule->skew, .wire = rule->wire, .placement = rule->placement,
 			.imbalance = rule->imbalance, .use = rule->use,
-			.why = why,
+			.why = is_builtin ? CS_WHY_BUILTIN
+			       : is_learnt ? CS_WHY_LEARNT : CS_WHY_RULE,
 			.is_guarded_out = fails,
-			.reason = make_text(failed, why == CS_WHY_RULE ? "rule %s:%u" : "%s:%u",
-					    label, rule->line),
+			.reason = make_text(failed, "%s%s:%u", is_builtin  ? ""
+					    : is_learnt ? "learnt " : "rule ", label, rule->line),
 			.block = block,
 		};
 		for (size_t k = 0; k < force->excluded_count; k++)
@@ -226,19 +237,22 @@ make_table(struct cs_selector *selector, enum cs_coll coll, const char *text, bo
 			table->force_error = make_text(failed, "%s", message);
 		}
 	}
-	size_t most = force.item_count + count_rules(selector->site, coll) +
-		      count_rules(selector->builtin, coll);
+	bool is_asked = selector->is_site_asked;
+	const struct cs_tuning *order[] = { is_asked ? selector->site : selector->learnt,
+					    is_asked ? selector->learnt : selector->site,
+					    selector->builtin };
+	size_t most = force.item_count;
+	for (int i = 0; i < 3; i++)
+		most += count_rules(order[i], coll);
 	table->rows = calloc(most + 1, sizeof *table->rows);
 	if (!table->rows) {
 		*failed = true;
 	} else {
 		add_forced(table, coll, &force, failed);
-		if (selector->site)
-			add_rules(table, coll, selector->site, &force, &selector->machine,
-				  CS_WHY_RULE, failed);
-		if (selector->builtin)
-			add_rules(table, coll, selector->builtin, &force, &selector->machine,
-				  CS_WHY_BUILTIN, failed);
+		for (int i = 0; i < 3; i++)
+			if (order[i])
+				add_rules(table, coll, order[i], &force, &selector->machine, i == 2,
+					  failed);
 	}
 	cs_force_fini(&force);
 }
@@ -314,6 +328,29 @@ digest(const struct cs_selector *selector)
 	return hash;
 }
 
+void
+cs_selector_forget(struct cs_selector *selector)
+{
+	const struct cs_tuning *learnt = selector->learnt;
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		struct cs_table *table = &selector->tables[coll];
+		size_t count = table->count;
+		table->count = 0;
+		for (size_t i = 0; i < count; i++) {
+			const struct cs_row row = table->rows[i];
+			if (row.why == CS_WHY_LEARNT ||
+			    (learnt && row.block >= learnt->blocks &&
+			     row.block < learnt->blocks + learnt->block_count))
+				free(row.reason);
+			else
+				table->rows[table->count++] = row;
+		}
+	}
+	cs_tuning_destroy(selector->learnt);
+	selector->learnt = NULL;
+	selector->digest = digest(selector);
+}
+
 static void
 copy_machine(struct cs_selector *selector, const struct cs_machine *machine, bool *failed)
 {
@@ -338,6 +375,7 @@ cs_selector_create(struct cs_selector **selector, const struct cs_settings *sett
 	copy_machine(made, machine, &failed);
 	load_builtin(made, &failed);
 	load_site(made, settings, &failed);
+	load_learnt(made, settings, &failed);
 	find_model(made, &failed);
 	set_limits(made, settings);
 	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
@@ -369,6 +407,7 @@ cs_selector_destroy(struct cs_selector *selector)
 	for (int i = 0; i < 3; i++)
 		free(selector->texts[i]);
 	cs_tuning_destroy(selector->site);
+	cs_tuning_destroy(selector->learnt);
 	cs_tuning_destroy(selector->builtin);
 	free(selector->site_error);
 	free(selector->model_reason);

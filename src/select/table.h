@@ -17,8 +17,9 @@
 #error "the build says where the site's tuning file is installed"
 #endif
 
-/* Row of one collective's table, which is searched in order: forced rows, then the site's rules,
- * then the built-in ones. */
+/* Row of one collective's table, which is searched in order: forced rows, the rules of the file
+ * that COLLSHIM_TUNING names, those of COLLSHIM_ADAPT_FILE, those of the installed file, the
+ * built-in ones. */
 struct cs_row {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire; /* 0: either */
@@ -42,7 +43,7 @@ struct cs_table {
 };
 
 struct cs_selector {
-	struct cs_tuning *site, *builtin; /* NULL if there is none */
+	struct cs_tuning *site, *learnt, *builtin; /* NULL if there is none */
 	bool is_site_asked;               /* by COLLSHIM_TUNING */
 	char *site_error;                 /* why the site's file is not used, or NULL */
 	struct cs_limits limits;

@@ -95,15 +95,16 @@ cs_tuning_load_builtin(struct cs_tuning **tuning, const char *label,
 }
 
 enum cs_status
-cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_errors *errors)
+cs_tuning_load_text(struct cs_tuning **tuning, const char *path, char **text, size_t *bytes,
+		    struct cs_tuning_errors *errors)
 {
-	char *text = NULL, what[256], limit[CS_NUMBER_TEXT];
-	size_t bytes = 0;
-	enum cs_status status = cs_file_read(path, CS_TUNING_MAX_BYTES, &text, &bytes);
+	char what[256], limit[CS_NUMBER_TEXT];
+	*text = NULL;
+	enum cs_status status = cs_file_read(path, CS_TUNING_MAX_BYTES, text, bytes);
 	int read_failure = errno;
 	char *label = strdup(path); /* as it stands in complaints and reasons: on one line */
 	if (!label) {
-		free(text);
+		free(*text);
 		return CS_NO_MEMORY;
 	}
 	cs_printable_make(label, false);
@@ -121,13 +122,25 @@ cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_err
 		errno = failure;
 		return status;
 	}
-	if (status == CS_OK && cs_tuning_compiled && bytes == cs_tuning_builtin_bytes &&
-	    !memcmp(text, cs_tuning_builtin, bytes))
+	if (status == CS_OK && cs_tuning_compiled && *bytes == cs_tuning_builtin_bytes &&
+	    !memcmp(*text, cs_tuning_builtin, *bytes))
 		status = copy_compiled(tuning, label);
 	else if (status == CS_OK)
-		status = cs_tuning_parse(tuning, label, text, bytes, errors);
+		status = cs_tuning_parse(tuning, label, *text, *bytes, errors);
+	if (status != CS_OK)
+		free(*text);
 	free(label);
-	free(text);
+	return status;
+}
+
+enum cs_status
+cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_errors *errors)
+{
+	char *text;
+	size_t bytes;
+	enum cs_status status = cs_tuning_load_text(tuning, path, &text, &bytes, errors);
+	if (status == CS_OK)
+		free(text);
 	return status;
 }
 

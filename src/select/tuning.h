@@ -1,5 +1,5 @@
-/* select/tuning.h — a tuning file as read. Private to select (and its tests and tools);
- * docs/tuning.md has the schema.
+/* select/tuning.h — a tuning file as read. Private to select (and its tests and tools), but for
+ * struct cs_rule (select/learnt.h); docs/tuning.md has the schema.
  *
  *   file -> libyaml's events -> tree of nodes with their places (document.c) -> this (read_map.c)
  *
@@ -116,6 +116,10 @@ CS_CHECKED enum cs_status cs_tuning_parse(struct cs_tuning **tuning, const char 
  * counts as one error. */
 CS_CHECKED enum cs_status cs_tuning_load(struct cs_tuning **tuning, const char *path,
 					 struct cs_tuning_errors *errors);
+/* The same; *text is the file's text, of *bytes bytes and a 0, and the caller's. */
+CS_CHECKED enum cs_status cs_tuning_load_text(struct cs_tuning **tuning, const char *path,
+					      char **text, size_t *bytes,
+					      struct cs_tuning_errors *errors);
 void cs_tuning_destroy(struct cs_tuning *tuning);
 
 /* Text of etc/tuning.yaml when the library was built. */

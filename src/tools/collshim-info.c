@@ -8,6 +8,7 @@
 #include "tools/doctor.h"
 #include "tools/draw.h"
 #include "tools/info_json.h"
+#include "tools/learnt.h"
 #include "tools/terminal.h"
 #include "tools/words.h"
 
@@ -33,6 +34,7 @@ static const char usage[] =
 	"       collshim-info --tuning            tuning files and blocks that are in force here\n"
 	"       collshim-info --check FILE        lists the errors of a tuning file; exit 1 if "
 	"there are any\n"
+	"       collshim-info --learnt [FILE]     rules that jobs have learnt\n"
 	"       collshim-info --explain CALL      which algorithm would serve CALL, and why not "
 	"another\n"
 	"       collshim-info --draw C:A [P=V...] what each rank does in collective C by algorithm "
@@ -43,9 +45,7 @@ static const char usage[] =
 	"       collshim-info --arrivals FILE...  what ranks recorded by COLLSHIM_ARRIVALS; with "
 	"--min-lat NS,\n"
 	"                                         --svg FILE\n"
-	"       --json with --algorithms, --explain, --doctor or --arrivals: the same for programs "
-	"(see the\n"
-	"                                         man page)\n"
+	"       --json with --algorithms, --explain, --doctor or --arrivals: for programs\n"
 	"       collshim-info --version | --help\n"
 	"\n"
 	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, and is "
@@ -566,6 +566,8 @@ main(int argc, char **argv)
 	struct request request = { 0 };
 	if (argc > 1 && !strcmp(argv[1], "--arrivals"))
 		return finish(cs_tools_arrivals(argc - 1, argv + 1));
+	if (argc > 1 && !strcmp(argv[1], "--learnt"))
+		return finish(cs_tools_learnt(argc - 1, argv + 1));
 	int wrong = read_arguments(argc, argv, &request);
 	if (wrong)
 		return wrong < 0 ? finish(DONE) : wrong;

@@ -131,9 +131,10 @@ put_choice(FILE *out, const struct cs_choice *choice)
 {
 	static const char *const why[] = {
 		[CS_WHY_FORCED] = "forced",     [CS_WHY_RULE] = "rule",
-		[CS_WHY_MODEL] = "model",       [CS_WHY_BUILTIN] = "builtin",
-		[CS_WHY_NO_RULE] = "none",      [CS_WHY_NEEDS] = "needs",
-		[CS_WHY_EXCLUDED] = "excluded", [CS_WHY_TRIED] = "tried",
+		[CS_WHY_LEARNT] = "learnt",     [CS_WHY_MODEL] = "model",
+		[CS_WHY_BUILTIN] = "builtin",   [CS_WHY_NO_RULE] = "none",
+		[CS_WHY_NEEDS] = "needs",       [CS_WHY_EXCLUDED] = "excluded",
+		[CS_WHY_TRIED] = "tried",
 	};
 	const struct cs_algorithm *algorithm = choice->algorithm;
 	char use[256];

@@ -76,6 +76,7 @@ every_variable_reaches_its_field(void **state)
 	setenv("COLLSHIM_VERBOSE", "2", 1);
 	setenv("COLLSHIM_REPORT", "out.json", 1);
 	setenv("COLLSHIM_TUNING", "mine.yaml", 1);
+	setenv("COLLSHIM_ADAPT_FILE", "/a/learnt.yaml", 1);
 	setenv("COLLSHIM_FAKE_NODES", "cyclic:3", 1);
 	setenv("COLLSHIM_FAKE_DOMAINS", "2", 1);
 	setenv("COLLSHIM_SHM", "named", 1);
@@ -91,6 +92,7 @@ every_variable_reaches_its_field(void **state)
 	assert_int_equal(settings.verbosity, 2);
 	assert_string_equal(settings.report, "out.json");
 	assert_string_equal(settings.tuning, "mine.yaml");
+	assert_string_equal(settings.adapt_file, "/a/learnt.yaml");
 	assert_string_equal(settings.fake_nodes, "cyclic:3");
 	assert_int_equal(settings.fake_domains, 2);
 	assert_int_equal(settings.shm, CS_SHM_NAMED);
@@ -464,6 +466,19 @@ a_process_that_does_not_speak_for_the_job_says_nothing(void **state)
 }
 
 static void
+the_file_of_what_is_learnt_is_that_of_this_directory(void **state)
+{
+	struct cs_settings settings;
+	char here[4096], path[4200];
+	assert_non_null(getcwd(here, sizeof here));
+	snprintf(path, sizeof path, "%s/learnt.yaml", here);
+	setenv("COLLSHIM_ADAPT_FILE", "learnt.yaml", 1);
+	assert_string_equal(read_settings(&settings), "");
+	assert_string_equal(settings.adapt_file, path);
+	unsetenv("COLLSHIM_ADAPT_FILE");
+}
+
+static void
 the_digest_covers_what_ranks_must_share_and_nothing_else(void **state)
 {
 	static const struct {
@@ -480,7 +495,8 @@ the_digest_covers_what_ranks_must_share_and_nothing_else(void **state)
 		{ "COLLSHIM_IB_DEVICE", "mlx5_1", false }, { "COLLSHIM_STREAM", "on", false },
 		{ "COLLSHIM_BCAST", "host", true }, { "COLLSHIM_SCATTERV", "host", true },
 		{ "COLLSHIM_VERBOSE", "1", false }, { "COLLSHIM_REPORT", "1", false },
-		{ "COLLSHIM_TUNING", "x.yaml", false }, { "COLLSHIM_MODULE_DIR", "x", false },
+		{ "COLLSHIM_TUNING", "x.yaml", false },
+		{ "COLLSHIM_ADAPT_FILE", "x.yaml", false }, { "COLLSHIM_MODULE_DIR", "x", false },
 	};
 	struct cs_settings settings;
 	read_settings(&settings);
@@ -590,6 +606,7 @@ main(void)
 		TEST(an_unknown_variable_gives_one_line_with_the_nearest_name),
 		TEST(many_unknown_variables_give_few_lines),
 		TEST(a_process_that_does_not_speak_for_the_job_says_nothing),
+		TEST(the_file_of_what_is_learnt_is_that_of_this_directory),
 		TEST(the_digest_covers_what_ranks_must_share_and_nothing_else),
 		TEST(the_printed_table_has_every_variable_with_its_value),
 		TEST(reading_keeps_errno),

@@ -55,6 +55,7 @@ cs_team_begin_epochs(struct cs_comm *communicator)
 		selection->trials = cs_trials_new();
 		if (!selection->trials)
 			cs_host_mpi.abort("out of memory");
+		selection->is_learning = cs_engine.settings.adapt_file && !cs_engine.world_rank;
 		user.say = say_trials;
 		user.hear = hear_trials;
 	}
