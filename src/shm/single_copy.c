@@ -271,7 +271,7 @@ cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t by
 	    last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
 	if (choice->trial.is_over) {
 		const struct cs_copy_policy *policy = &node->copies_in[CS_COPY_LONG_ONES][pattern];
-		uint64_t copies_in = cost->copies_in * policy->ps_per_byte[policy->way];
+		uint64_t copies_in = cost->copies_in * policy->ps_per_byte[policy->trial.serving];
 		uint64_t copies_out = cost->copies_out *
 				      ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT,
 						     first, last);
