@@ -6,14 +6,13 @@
 #define SERVING_USES 4 /* of a window, the first of which is not timed */
 
 void
-cs_trial_init(struct cs_trial *trial, int ways, int serving, uint64_t first)
+cs_trial_init(struct cs_trial *trial, int ways, int serving, uint64_t first, int least)
 {
-	*trial = (struct cs_trial){ .ways = ways, .serving = serving, .at = first,
-				    .apart = CS_TRIAL_APART, .accounted = 0 };
-	trial->plan[serving] = SERVING_USES;
+	*trial = (struct cs_trial){ .ways = ways, .serving = serving, .least = least, .at = first,
+				    .apart = CS_TRIAL_APART };
 	for (int way = 0; way < ways && way < CS_TRIAL_WAYS; way++)
-		if (way != serving)
-			trial->plan[way] = 1;
+		trial->plan[way] = (unsigned char)least;
+	trial->plan[serving] = SERVING_USES;
 	if (ways < 2)
 		trial->at = UINT64_MAX;
 }
@@ -79,9 +78,9 @@ allowed(const struct cs_trial *trial, int way, uint64_t uses)
 	return count >= CS_TRIAL_USES ? CS_TRIAL_USES : count >= 3 ? (int)count : 0;
 }
 
-/* Plan a window that begins with use `at`: one use of each way that is to be tried for the first
- * time or again after a pause, or several of the most promising other one (`any`: of the fastest
- * other one). Returns false if there is nothing to try. */
+/* Plan a window that begins with use `at`: the least uses of each way that is to be tried for the
+ * first time or again after a pause, or several of the most promising other one (`any`: of the
+ * fastest other one). Returns false if there is nothing to try. */
 static bool
 plan(struct cs_trial *trial, uint64_t at, bool any)
 {
@@ -93,7 +92,7 @@ plan(struct cs_trial *trial, uint64_t at, bool any)
 		if (way == trial->serving || one->again_at > at)
 			continue;
 		if (one->state == CS_TRIAL_UNTRIED) {
-			trial->plan[way] = 1;
+			trial->plan[way] = (unsigned char)trial->least;
 			has_first = true;
 		} else if ((any || one->state == CS_TRIAL_PROMISING) &&
 			   (best < 0 || one->time < trial->way_of[best].time)) {
@@ -109,11 +108,11 @@ plan(struct cs_trial *trial, uint64_t at, bool any)
 }
 
 static void
-plan_next(struct cs_trial *trial, uint64_t uses)
+plan_next(struct cs_trial *trial, uint64_t uses, bool is_known)
 {
 	trial->done = 0;
 	trial->is_over = false;
-	if (trial->ways < 2 || plan(trial, uses, false))
+	if (trial->ways < 2 || (is_known && plan(trial, uses, false)))
 		return;
 	/* Without another way the window shows whether the serving one's time has changed. */
 	plan(trial, uses + trial->apart, true);
@@ -132,7 +131,7 @@ is_better(struct cs_trial *trial, int way, uint64_t uses, const struct cs_trial_
 {
 	struct cs_trial_way *one = &trial->way_of[way];
 	uint64_t serving = times->way[trial->serving], tried = times->way[way];
-	bool is_first = trial->plan[way] == 1;
+	bool is_first = one->state == CS_TRIAL_UNTRIED;
 	one->time = tried;
 	trial->regret += trial->plan[way] * beyond_serving(trial, tried, serving);
 	if (tried > CS_TRIAL_HOPELESS * serving) {
@@ -152,8 +151,9 @@ cs_trial_judge(struct cs_trial *trial, uint64_t uses, const struct cs_trial_time
 	struct cs_trial_way *serving = &trial->way_of[trial->serving];
 	uint64_t now = times->way[trial->serving];
 	int best = -1;
+	bool is_known = true;
 	if (!now) { /* nothing to compare with */
-		plan_next(trial, uses);
+		plan_next(trial, uses, false);
 		return false;
 	}
 	bool has_changed = serving->time && 4 * apart(now, serving->time) > serving->time;
@@ -161,11 +161,15 @@ cs_trial_judge(struct cs_trial *trial, uint64_t uses, const struct cs_trial_time
 	serving->state = CS_TRIAL_JUDGED;
 	trial->time += (uses - trial->accounted) * now;
 	trial->accounted = uses;
-	for (int way = 0; way < trial->ways; way++)
-		if (way != trial->serving && trial->plan[way] && times->way[way] &&
-		    is_better(trial, way, uses, times) &&
-		    (best < 0 || times->way[way] < times->way[best]))
+	for (int way = 0; way < trial->ways; way++) {
+		if (way == trial->serving || !trial->plan[way])
+			continue;
+		if (!times->way[way])
+			is_known = false;
+		else if (is_better(trial, way, uses, times) &&
+			 (best < 0 || times->way[way] < times->way[best]))
 			best = way;
+	}
 	if (best >= 0) {
 		trial->serving = best;
 		trial->way_of[best].state = CS_TRIAL_JUDGED;
@@ -177,7 +181,7 @@ cs_trial_judge(struct cs_trial *trial, uint64_t uses, const struct cs_trial_time
 			if (way != trial->serving && trial->way_of[way].state == CS_TRIAL_JUDGED)
 				trial->way_of[way].state = CS_TRIAL_PROMISING;
 	}
-	plan_next(trial, uses);
+	plan_next(trial, uses, is_known);
 	return best >= 0;
 }
 

@@ -6,19 +6,20 @@
  *             `------ window ----´  until judged      `----- window -------´
  *
  * A window has some uses of the way that serves and then some of others, whose times are judged
- * together. A way's first window has one use of it: if that takes more than CS_TRIAL_HOPELESS times
- * as long as the serving way's, the way is not tried again before CS_TRIAL_PAUSE times as many uses
- * are over as have been. A way that is faster by more than a tenth, and by more than the serving
- * way's own spread, serves from then on. Windows are CS_TRIAL_APART uses apart, and twice as many
- * after each that changes nothing; if the serving way's own time changes by more than a quarter,
- * all are tried again.
+ * together. A way's first window has `least` uses of it: if those take more than CS_TRIAL_HOPELESS
+ * times as long as the serving way's, the way is not tried again before CS_TRIAL_PAUSE times as
+ * many uses are over as have been. A way that is faster by more than a tenth, and by more than the
+ * serving way's own spread, serves from then on. Windows are CS_TRIAL_APART uses apart, and twice
+ * as many after each that changes nothing, or of which a time is not known; if the serving way's
+ * own time changes by more than a quarter, all are tried again.
  *
  * Regret is the time that tried uses took beyond the serving way's. It is at most a
  * CS_TRIAL_SHARE-th of all uses' time plus CS_TRIAL_FREE uses: a window that would exceed it has
  * fewer uses, or comes later. (A first use is not known before it is made.)
  *
  * Everything follows from the numbers of uses and from the times handed in, so that processes that
- * hand in the same times go the same ways. Times are of any unit. One thread at a time. */
+ * hand in the same times go the same ways. Times are of any unit, and may be weighted: a way that
+ * costs others something is handed in with so much more. One thread at a time. */
 #ifndef CS_BASE_TRIAL_H
 #define CS_BASE_TRIAL_H
 
@@ -35,7 +36,7 @@
 #define CS_TRIAL_FREE 3
 
 struct cs_trial {
-	int ways, serving;
+	int ways, serving, least;
 	bool is_extra; /* tried uses come in addition to those of the serving way */
 	uint64_t at; /* number, from 0 on, of the first use that cs_trial_next has to be asked for;
 		      * UINT64_MAX: none before the window is judged, or none any more */
@@ -60,8 +61,8 @@ struct cs_trial_times {
 	uint64_t way[CS_TRIAL_WAYS], spread;
 };
 
-/* Begin with `serving`; the first window begins with use `first`. */
-void cs_trial_init(struct cs_trial *trial, int ways, int serving, uint64_t first);
+/* Begin with `serving`; the first window begins with use `first`. `least`: 1 to CS_TRIAL_USES. */
+void cs_trial_init(struct cs_trial *trial, int ways, int serving, uint64_t first, int least);
 
 /* Return the way of use number `use` >= trial->at; uses before `at` take the serving way. */
 int cs_trial_next(struct cs_trial *trial, uint64_t use);

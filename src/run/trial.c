@@ -79,7 +79,7 @@ cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 	selection->trial_count++;
 	atomic_fetch_add(&cs_trials_sum.classes, 1);
 	narrow(cached, facts->bytes);
-	cs_trial_init(&class->trial, count, 0, 0);
+	cs_trial_init(&class->trial, count, 0, 0, 1);
 	memset(&class->samples, 0, sizeof class->samples);
 	class->cached = cached;
 	class->coll = facts->coll;

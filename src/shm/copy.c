@@ -9,30 +9,23 @@
 #endif
 
 #define LINE 64
-#define TRIAL ((size_t)64 << 10) /* bytes */
-/* Bytes between trials, doubled with each that changes nothing */
-#define LEAST_APART ((uint64_t)4 << 20)
 #define OUTLIER 4 /* times the mean of the others */
-#define ROW 16 /* streamed copies after which their trial's result is checked */
-#define HOPELESS 6 /* times a streamed copy: ends a trial of cached ones */
-/* One of so many copies below TRIAL is measured: reading the clock twice takes a tenth of the
+/* One of so many copies below SHORT bytes is measured: reading the clock twice takes a tenth of the
  * shortest. Odd, to measure every slot of a ring. */
 #define SHORT_MEASURED 7
+#define SHORT ((size_t)64 << 10)
 /* Most bytes of one memcpy: above a core's own cache glibc (2.36, on AMD) no longer uses `rep
  * movsb`, which writes lines without reading them first (EPYC, into memory: 40 GB/s, else 30). */
 #define MOST_AT_ONCE ((size_t)256 << 10)
 
-static const struct {
-	unsigned dear; /* as in struct cs_copy_policy */
-	uint64_t most_apart;
-} kinds[CS_COPY_KINDS] = {
+/* As in struct cs_copy_policy. */
+static const unsigned dear[CS_COPY_KINDS] = {
 	/* EPYC, cached copies between two cores that share a cache: up to 23 if short, which are
 	 * best left there (an allreduce of 4K 0.6 us, streamed 1.1); else 40 and more. */
-	[CS_COPY_SHORT_ONES] = { 40, (uint64_t)128 << 20 },
-	[CS_COPY_LONG_ONES] = { 20, (uint64_t)128 << 20 },
-	/* EPYC: 5 to 6 in the cache, 16 to 20 beyond it. A trial of cached copies is long and may
-	 * take twice the time. */
-	[CS_COPY_RESULTS] = { 14, (uint64_t)512 << 20 },
+	[CS_COPY_SHORT_ONES] = 40,
+	[CS_COPY_LONG_ONES] = 20,
+	/* EPYC: 5 to 6 in the cache, 16 to 20 beyond it. */
+	[CS_COPY_RESULTS] = 14,
 };
 
 void
@@ -40,89 +33,52 @@ cs_copy_policy_init(struct cs_copy_policy *policy, enum cs_switch streams, enum 
 		    size_t settle)
 {
 	memset(policy, 0, sizeof *policy);
-	policy->streams = streams;
 	policy->way = streams == CS_SWITCH_ON ? CS_COPY_STREAMED : CS_COPY_CACHED;
-	policy->dear = kinds[kind].dear;
-	policy->most_apart = kinds[kind].most_apart;
-	policy->settle = settle;
-	policy->try_at = settle;
-	policy->judged_at = settle;
-	policy->apart = LEAST_APART;
-}
-
-/* Schedules the next trial; each that changes nothing doubles the distance. */
-static void
-wait_for_trial(struct cs_copy_policy *policy)
-{
-	policy->try_at = policy->bytes + policy->apart;
-	policy->apart = policy->apart < policy->most_apart ? 2 * policy->apart : policy->most_apart;
+	cs_trial_init(&policy->trial, streams == CS_SWITCH_AUTO ? CS_COPY_WAYS : 1,
+		      (int)policy->way, 1, 1);
+	policy->dear = dear[kind];
+	policy->settle = policy->use_ends = settle;
 }
 
 static void
-judge(struct cs_copy_policy *policy)
+begin_use(struct cs_copy_policy *policy)
 {
-	uint64_t cached = policy->ps_per_byte[CS_COPY_CACHED],
-		 streamed = policy->ps_per_byte[CS_COPY_STREAMED];
-	if (!cached || !streamed)
-		return;
-	if (policy->way == CS_COPY_STREAMED) {
-		   /* Only if an eighth below the limit, so that the way does not alternate. */
-		   if (policy->judged == ROW && 80 * cached <= 7 * policy->dear * streamed) {
-			      policy->way = CS_COPY_CACHED;
-			      policy->judged_at = 0;
-			      wait_for_trial(policy);
-		   }
-		   return;
-	}
-	bool is_on_trial = policy->bytes < policy->judged_at;
-	if (is_on_trial ? policy->judged >= 3 && cached > HOPELESS * streamed
-			: 10 * cached > policy->dear * streamed) {
-		   policy->way = CS_COPY_STREAMED;
-		   policy->judged = 0;
-		   wait_for_trial(policy);
-	} else if (!is_on_trial && policy->judged_at) {
-		   policy->judged_at = 0; /* cached copies stay */
-		   policy->apart = LEAST_APART;
-		   wait_for_trial(policy);
-	}
+	struct cs_trial *trial = &policy->trial;
+	uint64_t use = policy->bytes / policy->settle, *ps_per_byte = policy->ps_per_byte,
+		 judged = trial->way_of[trial->serving].time;
+	const struct cs_trial_times times = {
+		.way = { [CS_COPY_CACHED] = ps_per_byte[CS_COPY_CACHED],
+			 [CS_COPY_STREAMED] = ps_per_byte[CS_COPY_STREAMED] * policy->dear / 10 } };
+	policy->use_ends = (use + 1) * policy->settle;
+	if (trial->is_over)
+		cs_trial_judge(trial, use, &times);
+	else if (judged && times.way[trial->serving] > 2 * judged && use > trial->accounted + 2)
+		trial->at = use; /* the cores have moved apart: not later */
+	if (use >= trial->at && !trial->done)
+		ps_per_byte[!trial->serving] = 0;
+	policy->way = use < trial->at ? trial->serving : cs_trial_next(trial, use);
+}
+
+enum cs_copy_way
+cs_copy_policy_next(struct cs_copy_policy *policy, size_t bytes)
+{
+	policy->bytes += bytes;
+	if (policy->bytes >= policy->use_ends)
+		begin_use(policy);
+	return policy->way;
 }
 
 void
-cs_copy_policy_note(struct cs_copy_policy *policy, enum cs_copy_way way, size_t bytes,
-		    uint64_t nanoseconds)
+cs_copy_policy_note(struct cs_copy_policy *policy, size_t bytes, uint64_t nanoseconds)
 {
-	uint64_t now = nanoseconds * 1000 / bytes + 1, *ps_per_byte = &policy->ps_per_byte[way];
+	uint64_t now = nanoseconds * 1000 / bytes + 1,
+		 *ps_per_byte = &policy->ps_per_byte[policy->way];
+	if (policy->trial.done && !cs_trial_is_timed(&policy->trial))
+		return;
 	/* Outliers, of a rank that lost its core meanwhile, count little. */
 	*ps_per_byte = !*ps_per_byte || *ps_per_byte > OUTLIER * now ? now : *ps_per_byte;
 	now = now > OUTLIER * *ps_per_byte ? OUTLIER * *ps_per_byte : now;
-	*ps_per_byte = (7 * *ps_per_byte + now) / 8;
-	policy->judged += way == policy->way;
-	if (policy->streams == CS_SWITCH_AUTO)
-		   judge(policy);
-}
-
-static void
-put_cached_on_trial(struct cs_copy_policy *policy)
-{
-	policy->way = CS_COPY_CACHED;
-	policy->judged_at = policy->bytes + policy->settle + policy->settle / 2;
-	policy->judged = 0;
-	policy->ps_per_byte[CS_COPY_CACHED] = 0;
-}
-
-size_t
-cs_copy_policy_trial(struct cs_copy_policy *policy, size_t bytes)
-{
-	policy->bytes += bytes;
-	if (policy->streams != CS_SWITCH_AUTO || policy->bytes < policy->try_at)
-		   return 0;
-	if (policy->way == CS_COPY_STREAMED) {
-		   put_cached_on_trial(policy);
-		   policy->try_at = UINT64_MAX;
-		   return 0;
-	}
-	wait_for_trial(policy);
-	return bytes < TRIAL ? bytes : TRIAL;
+	*ps_per_byte = (7 * *ps_per_byte + now + (now > *ps_per_byte ? 7 : 0)) / 8;
 }
 
 static void
@@ -167,30 +123,16 @@ copy(enum cs_copy_way way, char *to, const char *from, size_t bytes)
 		copy_cached(to, from, bytes);
 }
 
-static void
-copy_measured(struct cs_copy_policy *policy, enum cs_copy_way way, char *to, const char *from,
-	      size_t bytes)
-{
-	uint64_t start = cs_clock_ns();
-	copy(way, to, from, bytes);
-	cs_copy_policy_note(policy, way, bytes, cs_clock_ns() - start);
-}
-
 void
 cs_copy_large(struct cs_copy_policy *policy, void *to, const void *from, size_t bytes)
 {
-	size_t trial = cs_copy_policy_trial(policy, bytes);
-	if (trial)
-		copy_measured(policy, CS_COPY_STREAMED, to, from, trial);
-	char *rest = (char *)to + trial;
-	from = (const char *)from + trial;
-	bytes -= trial;
-	if (!bytes)
+	enum cs_copy_way way = cs_copy_policy_next(policy, bytes);
+	if (bytes < SHORT && ++policy->unmeasured < SHORT_MEASURED) {
+		copy(way, to, from, bytes);
 		return;
-	if (bytes >= TRIAL || ++policy->unmeasured == SHORT_MEASURED) {
-		policy->unmeasured = 0;
-		copy_measured(policy, policy->way, rest, from, bytes);
-	} else {
-		copy(policy->way, rest, from, bytes);
 	}
+	policy->unmeasured = 0;
+	uint64_t start = cs_clock_ns();
+	copy(way, to, from, bytes);
+	cs_copy_policy_note(policy, bytes, cs_clock_ns() - start);
 }

@@ -10,14 +10,12 @@
  *   streamed  non-temporal stores (SSE2's movntdq); cached if there are none
  *
  * The better way depends on the ranks' cores, which may change. So each rank measures its own
- * copies, tries the other way now and then, and streams if cached copies take more than twice as
- * long as streamed ones (four times, if they are short: their readers wait for the first line):
- * less does not pay for the readers' time. No agreement is necessary: the bytes are the same.
+ * copies, and the two ways are on trial (base/trial.h). A streamed copy's time counts twice (four
+ * times, if it is short: its readers wait for the first line): less does not pay for the readers'
+ * time. No agreement is necessary: the bytes are the same.
  *
- * The time of a streamed copy hardly varies, except for the first bytes, which are buffered: a
- * trial is one piece, and the first copies after it show whether its result holds. The time of a
- * cached copy depends on earlier readers of the line, so cached copies are on trial until they have
- * filled the ring one and a half times, or are hopelessly slow.
+ * A use of the trial is as many bytes as are written in turn, since the time of a cached copy
+ * depends on earlier readers of the line: the first of several uses is not timed.
  *
  * Results, which a rank copies into its program's memory, have the same choice for another reason.
  * The results of all ranks of a node may be larger than their last cache (1 MiB from each of eight
@@ -30,6 +28,7 @@
 #define CS_SHM_COPY_H
 
 #include "base/settings.h"
+#include "base/trial.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,20 +44,14 @@ enum cs_copy_kind { CS_COPY_SHORT_ONES, CS_COPY_LONG_ONES, CS_COPY_RESULTS, CS_C
 enum cs_copy_way { CS_COPY_CACHED, CS_COPY_STREAMED, CS_COPY_WAYS };
 
 struct cs_copy_policy {
-	enum cs_switch streams; /* on, off, or as measured */
-	enum cs_copy_way way;   /* of all copies but trials */
-	uint64_t bytes;         /* copied so far */
-	uint64_t try_at, apart; /* bytes copied before the next trial; from it to the one after */
-	uint64_t most_apart;    /* most bytes from one trial to the next */
-	unsigned dear;          /* tenths of a streamed copy's time: slower cached ones are given
-				 * up */
-	size_t settle;          /* bytes after which a way's time is valid */
-	uint64_t judged_at;     /* bytes copied at the end of a trial of cached copies */
+	enum cs_copy_way way; /* of all copies of the use under way */
+	struct cs_trial trial;
+	uint64_t bytes, use_ends; /* copied so far, and in uses begun */
+	unsigned dear;        /* tenths of its own time that a streamed copy counts */
+	size_t settle;        /* bytes of a use */
+	unsigned unmeasured;  /* short copies since the last measured one */
 	uint64_t ps_per_byte[CS_COPY_WAYS]; /* picoseconds per byte, about the mean of the last
 					     * eight; 0: unknown */
-	unsigned judged;        /* measured copies since the way was chosen, or a trial of cached
-				 * ones began */
-	unsigned unmeasured;    /* short copies since the last measured one */
 };
 
 /* Kind of a copy of `bytes` into shared memory. */
@@ -68,8 +61,8 @@ cs_copy_kind(size_t bytes)
 	return bytes < CS_COPY_LONG ? CS_COPY_SHORT_ONES : CS_COPY_LONG_ONES;
 }
 
-/* Initialises the policy for copies of one kind. `settle`: bytes of the memory that is written in
- * turn. The first so many bytes are written to new pages: they decide nothing. */
+/* Initialises the policy for copies of one kind. `settle` > 0: bytes of the memory that is written
+ * in turn. The first so many bytes are written to new pages: they decide nothing. */
 void cs_copy_policy_init(struct cs_copy_policy *policy, enum cs_switch streams,
 			 enum cs_copy_kind kind, size_t settle);
 
@@ -78,11 +71,9 @@ void cs_copy_policy_init(struct cs_copy_policy *policy, enum cs_switch streams,
 void cs_copy_large(struct cs_copy_policy *policy, void *to, const void *from, size_t bytes);
 
 /* Parts of cs_copy_large without clock and copies: */
-/* Bytes of a copy of `bytes` that are to be streamed for a trial; the rest is copied by
- * policy->way. */
-size_t cs_copy_policy_trial(struct cs_copy_policy *policy, size_t bytes);
-/* Notes the time of a measured copy, and may change the way. */
-void cs_copy_policy_note(struct cs_copy_policy *policy, enum cs_copy_way way, size_t bytes,
-			 uint64_t nanoseconds);
+/* Returns the way of a copy of `bytes`. */
+enum cs_copy_way cs_copy_policy_next(struct cs_copy_policy *policy, size_t bytes);
+/* Notes the time of that copy. */
+void cs_copy_policy_note(struct cs_copy_policy *policy, size_t bytes, uint64_t nanoseconds);
 
 #endif

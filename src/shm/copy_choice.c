@@ -6,11 +6,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define FIRST_TRY 3 /* calls */
-/* Calls from one trial to the next, doubled by each that changes nothing, and the most */
-#define LEAST_APART 64
-#define MOST_APART 16384
-#define HOPELESS_AFTER 4 /* calls of the other way */
+#define FIRST_TRY 2 /* calls before the first window */
+#define LEAST_TRIED 3 /* calls; a way's first and last are not timed */
 #define OUTLIER 4 /* times the mean */
 
 void
@@ -29,53 +26,14 @@ cs_copy_choice_note(_Atomic uint32_t *ps_per_byte, size_t bytes, uint64_t nanose
 			      memory_order_relaxed);
 }
 
-static enum cs_copy_protocol
-other_than(enum cs_copy_protocol way)
-{
-	return way == CS_COPY_IN_COPY_OUT ? CS_SINGLE_COPY : CS_COPY_IN_COPY_OUT;
-}
-
-static void
-end_trial(struct cs_copy_choice *choice)
-{
-	choice->tried = 0;
-	choice->try_at = choice->calls + choice->apart;
-	choice->apart = choice->apart < MOST_APART ? 2 * choice->apart : MOST_APART;
-}
-
 enum cs_copy_protocol
 cs_copy_choice_next(struct cs_copy_choice *choice)
 {
-	if (!choice->apart) {
-		choice->apart = LEAST_APART;
-		choice->try_at = FIRST_TRY;
-	}
-	/* Nothing could be judged, without times of both ways. */
-	if (choice->tried == 2 * choice->trial)
-		end_trial(choice);
-	choice->calls++;
-	if (choice->tried || choice->calls >= choice->try_at)
-		choice->tried++;
-	return choice->tried > choice->trial ? other_than(choice->way) : choice->way;
-}
-
-void
-cs_copy_choice_judge(struct cs_copy_choice *choice, uint64_t copied_in, uint64_t single_copy)
-{
-	bool is_over = choice->tried == 2 * choice->trial;
-	uint64_t own = choice->way == CS_COPY_IN_COPY_OUT ? copied_in : single_copy,
-		 other = copied_in + single_copy - own;
-	if (choice->tried <= choice->trial || !own || !other)
-		return;
-	/* Change only if a tenth faster, so that the way does not alternate. */
-	if (is_over && 10 * other < 9 * own) {
-		choice->way = other_than(choice->way);
-		choice->apart = LEAST_APART;
-		end_trial(choice);
-	} else if (is_over || (choice->tried - choice->trial >= HOPELESS_AFTER &&
-			       other > 3 * own)) {
-		end_trial(choice);
-	}
+	struct cs_trial *trial = &choice->trial;
+	if (!trial->ways)
+		cs_trial_init(trial, CS_COPY_CHOICES, CS_COPY_IN_COPY_OUT, FIRST_TRY, LEAST_TRIED);
+	uint64_t call = choice->calls++;
+	return call < trial->at ? trial->serving : cs_trial_next(trial, call);
 }
 
 bool

@@ -7,8 +7,8 @@
  *
  * The faster way depends on the cores' caches, the kernel, the size, and shared cores (64K between
  * two cores of a Xeon: copy-in-copy-out 7.3 us, single copy 3.3; 1 MiB between two of an EPYC: 48
- * and 95). So it is measured in the program's calls, for each collective and size: now and then
- * some calls are made the other way.
+ * and 95). So it is measured in the program's calls, for each collective and size: the two ways are
+ * on trial (base/trial.h).
  *
  *   by calls    all ranks publish the times of calls, and local rank 0 decides for all: if all wait
  *               for all
@@ -21,6 +21,7 @@
 #define CS_SHM_COPY_CHOICE_H
 
 #include "base/cpu.h"
+#include "base/trial.h"
 #include "shm/copy.h"
 
 #include <stdatomic.h>
@@ -31,9 +32,6 @@
 /* Bytes of a block below which it is copied in and out, and nothing is measured */
 #define CS_COPY_CHOICE_LEAST (8 << 10)
 #define CS_COPY_CHOICE_SIZES 5 /* classes of blocks: below 32K, 128K, 512K, 2M, and all others */
-/* Calls of either way in a trial, the current way first. */
-#define CS_COPY_CHOICE_CALLS 6 /* by calls; a way's first and last are not timed */
-#define CS_COPY_CHOICE_COPIES 2 /* by copies, which are all timed */
 
 enum cs_copy_protocol { CS_COPY_IN_COPY_OUT, CS_SINGLE_COPY, CS_COPY_CHOICES };
 
@@ -58,21 +56,14 @@ struct cs_copy_choice_words {
 /* Adds the time of `bytes` > 0 to the mean. */
 void cs_copy_choice_note(_Atomic uint32_t *ps_per_byte, size_t bytes, uint64_t nanoseconds);
 
-/* State of a choice, in the process that decides. Zeroed but for `trial`: copy-in-copy-out, with a
- * trial of single copy soon. */
+/* State of a choice, in the process that decides. Zeroed: copy-in-copy-out, with a trial of single
+ * copy soon. If trial.is_over, cs_trial_judge is called before cs_copy_choice_next, with the times
+ * of both ways. */
 struct cs_copy_choice {
-	enum cs_copy_protocol way;
-	uint64_t calls, try_at, apart; /* a trial begins in call try_at, the next one `apart` calls
-					* after its end */
-	int trial;                     /* calls of either way in a trial */
-	int tried;                     /* calls of the current trial; 0: none */
+	struct cs_trial trial;
+	uint64_t calls;
 };
 
-static inline bool
-cs_copy_choice_is_on_trial(const struct cs_copy_choice *choice)
-{
-	return choice->tried != 0;
-}
 /* Returns the way of the next call. */
 enum cs_copy_protocol cs_copy_choice_next(struct cs_copy_choice *choice);
 /* Is that call timed? A way's first call is not: caches and slots are in the other way's state, and
@@ -80,11 +71,9 @@ enum cs_copy_protocol cs_copy_choice_next(struct cs_copy_choice *choice);
 static inline bool
 cs_copy_choice_is_timed(const struct cs_copy_choice *choice)
 {
-	return cs_copy_choice_is_on_trial(choice) && choice->tried % choice->trial > 1;
+	const struct cs_trial *trial = &choice->trial;
+	return trial->done && trial->nth > 0 && trial->nth + 1 < trial->plan[trial->way];
 }
-/* Evaluates a trial, before cs_copy_choice_next: the times of each way, in any unit; 0: not
- * known. */
-void cs_copy_choice_judge(struct cs_copy_choice *choice, uint64_t copied_in, uint64_t single_copy);
 
 /* Blocks of the last calls, in this process's memory, that others can read. Zeroed: none is
  * known. */

@@ -226,12 +226,12 @@ decide_for_all(struct cs_node *node, unsigned pattern, int size)
 {
 	struct cs_copy_choice *choice = &node->choice[pattern][size];
 	int last = node->shape.size - 1;
-	choice->trial = CS_COPY_CHOICE_CALLS;
-	if (cs_copy_choice_is_on_trial(choice))
-		cs_copy_choice_judge(choice,
-				     ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT, 0,
-						    last),
-				     ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, 0, last));
+	if (choice->trial.is_over) {
+		struct cs_trial_times times = { .spread = 0 };
+		for (int way = 0; way < CS_COPY_CHOICES; way++)
+			times.way[way] = ps_per_byte_of(node, pattern, size, way, 0, last);
+		cs_trial_judge(&choice->trial, choice->calls, &times);
+	}
 	unsigned way = cs_copy_choice_next(choice);
 	return cs_copy_choice_is_timed(choice) ? way | CS_COPY_CHOICE_TIMED : way;
 }
@@ -267,20 +267,21 @@ cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t by
 	struct cs_node *node = op->node;
 	int size = cs_copy_choice_size(bytes);
 	struct cs_copy_choice *choice = &node->choice[pattern][size];
-	choice->trial = CS_COPY_CHOICE_COPIES;
 	int first = cost->reader < 0 ? 0 : cost->reader,
 	    last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
-	if (cs_copy_choice_is_on_trial(choice)) {
+	if (choice->trial.is_over) {
 		const struct cs_copy_policy *policy = &node->copies_in[CS_COPY_LONG_ONES][pattern];
-		uint64_t copies_in = cost->copies_in * policy->ps_per_byte[policy->way];
+		uint64_t copies_in = cost->copies_in * policy->ps_per_byte[policy->trial.serving];
 		uint64_t copies_out = cost->copies_out *
 				      ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT,
 						     first, last);
 		uint64_t reads = cost->copies_out *
 				 ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, first, last);
 		uint64_t larger = copies_in > copies_out ? copies_in : copies_out;
-		cs_copy_choice_judge(choice, !copies_out ? 0 : cost->is_side_by_side
-				     ? larger : copies_in + copies_out, reads);
+		const struct cs_trial_times times = {
+			.way = { [CS_COPY_IN_COPY_OUT] = !copies_out ? 0 : cost->is_side_by_side
+				 ? larger : copies_in + copies_out, [CS_SINGLE_COPY] = reads } };
+		cs_trial_judge(&choice->trial, choice->calls, &times);
 	}
 	return cs_copy_choice_next(choice) == CS_SINGLE_COPY;
 }

@@ -25,7 +25,7 @@ static void
 begin(struct game *game, int ways, int serving, uint64_t seed)
 {
 	*game = (struct game){ .random = seed, .judge_at = UINT64_MAX };
-	cs_trial_init(&game->trial, ways, serving, 0);
+	cs_trial_init(&game->trial, ways, serving, 0, 1);
 }
 
 /* One use: costs[way], and up to `noise` hundredths more. */
@@ -167,17 +167,18 @@ small_differences_change_nothing(void **state)
 }
 
 /* Ranks with the same numbers and times agree: nothing else enters. A window of which no time is
- * known is made again. */
+ * known is made again, later and later. */
 static void
 unknown_times_judge_nothing(void **state)
 {
 	const struct cs_trial_times none = { .way = { 0 } };
 	struct cs_trial trial;
-	uint64_t use = 0;
+	uint64_t use = 0, apart = 0;
 	(void)state;
-	cs_trial_init(&trial, 3, 1, 10);
+	cs_trial_init(&trial, 3, 1, 10, 1);
 	for (int window = 0; window < 5; window++) {
-		assert_true(trial.at >= use);
+		assert_true(trial.at >= use + apart);
+		apart = (uint64_t)CS_TRIAL_APART << window;
 		for (use = trial.at; !trial.is_over; use++)
 			cs_trial_next(&trial, use);
 		assert_int_equal(trial.at, UINT64_MAX);
@@ -185,6 +186,48 @@ unknown_times_judge_nothing(void **state)
 		assert_int_equal(trial.serving, 1);
 	}
 	assert_int_equal(trial.regret, 0);
+}
+
+/* A way whose time is not known in a window has a later one, and serves if it is faster. */
+static void
+late_time_is_judged_later(void **state)
+{
+	struct cs_trial trial;
+	uint64_t use = 0;
+	(void)state;
+	cs_trial_init(&trial, 2, 0, 0, 1);
+	for (int window = 0; window < 2; window++) {
+		const struct cs_trial_times times = { .way = { 1000, window ? 300 : 0 } };
+		for (use = trial.at; !trial.is_over; use++)
+			cs_trial_next(&trial, use);
+		assert_int_equal(cs_trial_judge(&trial, use, &times), window);
+		assert_true(window || trial.at == use + CS_TRIAL_APART);
+	}
+	assert_int_equal(trial.serving, 1);
+}
+
+/* A first window of several uses, the first of which is not timed. */
+static void
+first_window_has_the_least_uses(void **state)
+{
+	struct cs_trial trial;
+	(void)state;
+	for (int least = 1; least <= CS_TRIAL_USES; least++) {
+		int uses = 0, timed = 0;
+		cs_trial_init(&trial, 2, 0, 0, least);
+		for (uint64_t use = 0; !trial.is_over; use++)
+			if (cs_trial_next(&trial, use) == 1) {
+				uses++;
+				timed += cs_trial_is_timed(&trial);
+			}
+		assert_int_equal(uses, least);
+		assert_int_equal(timed, least > 1 ? least - 1 : 1);
+		/* Hopeless, whatever number of uses showed it. */
+		assert_false(cs_trial_judge(&trial, 10,
+					    &(struct cs_trial_times){ .way = { 10, 31 } }));
+		assert_int_equal(trial.way_of[1].again_at, CS_TRIAL_PAUSE * 10);
+		assert_int_equal(trial.regret, 21 * least);
+	}
 }
 
 static void
@@ -216,6 +259,8 @@ main(void)
 		cmocka_unit_test(speed_that_changes_changes_sides_once),
 		cmocka_unit_test(small_differences_change_nothing),
 		cmocka_unit_test(unknown_times_judge_nothing),
+		cmocka_unit_test(late_time_is_judged_later),
+		cmocka_unit_test(first_window_has_the_least_uses),
 		cmocka_unit_test(median_and_spread),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
