@@ -79,7 +79,8 @@ come(struct job *job, int rank)
 	struct cs_op *op = &job->ops[rank];
 	enum cs_coll coll = job->algorithm->coll;
 	size_t bytes = job->count * sizeof(float);
-	cs_op_init(op, &job->world.teams[rank], cs_call_signature(coll, 0) | bytes);
+	*op = (struct cs_op){ 0 };
+	cs_op_join(op, &job->world.teams[rank], cs_call_signature(coll, 0) | bytes);
 	cs_call_init(&op->call, coll, job->root, bytes);
 	op->call.count = job->count;
 	op->call.is_commutative = true;
@@ -351,7 +352,8 @@ broadcast(struct job *job)
 	job->algorithm = cs_algorithm_by_name(CS_BCAST, "hier:dynamic");
 	for (int i = 0; i < CS_MAX_PARAMS; i++)
 		params[i] = job->algorithm->params[i].fallback;
-	cs_op_init(op, &job->world.teams[1], cs_call_signature(CS_BCAST, 0));
+	*op = (struct cs_op){ 0 };
+	cs_op_join(op, &job->world.teams[1], cs_call_signature(CS_BCAST, 0));
 	cs_call_init(&op->call, CS_BCAST, 0, sizeof block);
 	op->call.recv.base = block;
 	op->node.extras |= CS_OP_NONBLOCKING;

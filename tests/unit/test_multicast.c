@@ -382,7 +382,7 @@ run_bcast(struct rank *rank)
 {
 	extern const struct cs_algorithm cs_algorithm_bcast_multicast;
 	struct cs_op op = { .call = rank->call };
-	cs_op_init(&op, &rank->team, cs_call_signature(CS_BCAST, (unsigned)op.call.root));
+	cs_op_join(&op, &rank->team, cs_call_signature(CS_BCAST, (unsigned)op.call.root));
 	rank->team.idle = &rank->idle;
 	cs_algorithm_bcast_multicast.run(&op, &world.patience);
 	cs_op_finish(&op);

@@ -677,11 +677,11 @@ large_memory_is_given_back_after_the_call(void **state)
 {
 	static struct cs_team team;
 	struct cs_op_memory *idle = NULL;
-	struct cs_op op;
+	struct cs_op op = { 0 };
 	team.idle = &idle;
 	for (enum cs_op_use large = 0; large < CS_OP_USES; large++) {
 		void *before[CS_OP_USES];
-		cs_op_init(&op, &team, 0);
+		cs_op_join(&op, &team, 0);
 		for (enum cs_op_use use = 0; use < CS_OP_USES; use++)
 			before[use] = cs_op_memory(&op, use, (use == large ? 40 : 1) << 20);
 		struct cs_op_memory *memory = op.memory;
@@ -704,16 +704,16 @@ each_operation_has_memory_of_its_own(void **state)
 {
 	static struct cs_team team;
 	struct cs_op_memory *idle = NULL;
-	struct cs_op first, second;
+	struct cs_op first = { 0 }, second = { 0 };
 	team.idle = &idle;
-	cs_op_init(&first, &team, 0);
-	cs_op_init(&second, &team, 0);
+	cs_op_join(&first, &team, 0);
+	cs_op_join(&second, &team, 0);
 	char *one = cs_op_memory(&first, CS_OP_COPY, 100),
 	     *other = cs_op_memory(&second, CS_OP_COPY, 100);
 	assert_ptr_not_equal(one, other);
 	cs_op_fini(&first);
 	assert_ptr_equal(cs_op_memory(&second, CS_OP_COPY, 90), other);
-	cs_op_init(&first, &team, 0);
+	cs_op_join(&first, &team, 0);
 	assert_ptr_equal(cs_op_memory(&first, CS_OP_COPY, 100), one);
 	cs_op_fini(&second);
 	cs_op_fini(&first);

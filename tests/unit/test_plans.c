@@ -106,8 +106,8 @@ run(struct fixture *fixture, size_t segments)
 	fixture->team.host = &host;
 	fixture->team.idle = &fixture->idle;
 	messages = 0;
-	struct cs_op op;
-	cs_op_init(&op, &fixture->team, 0);
+	struct cs_op op = { 0 };
+	cs_op_join(&op, &fixture->team, 0);
 	assert_true(cs_plans_start(&op, &fixture->plans, NULL, &segments_alone, &problem, vector,
 				   vector, NULL));
 	cs_op_fini(&op);
@@ -271,9 +271,9 @@ a_plan_serves_its_own_shape_only(void **state)
 		struct cs_problem other = problem;
 		assert_non_null(algorithm);
 		cases[i].change(&other);
-		struct cs_op op;
+		struct cs_op op = { 0 };
 		fixture.team.idle = &fixture.idle;
-		cs_op_init(&op, &fixture.team, 0);
+		cs_op_join(&op, &fixture.team, 0);
 		for (int turn = 0; turn < 2; turn++) {
 			assert_true(cs_plans_start(&op, &fixture.plans, NULL, algorithm, &problem,
 						   input, result, reduces ? &reduction : NULL));
@@ -413,8 +413,8 @@ a_refusal_is_told_with_its_reason_and_kept(void **state)
 		for (size_t shape = 0; shape < 2 * CS_PLANS; shape++) {
 			struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1,
 						      .unit = 1, .bytes = 1 + shape / 2 };
-			struct cs_op op;
-			cs_op_init(&op, &fixture.team, 0);
+			struct cs_op op = { 0 };
+			cs_op_join(&op, &fixture.team, 0);
 			assert_false(cs_plans_start(&op, &fixture.plans, NULL, &refusing[i],
 						    &problem, vector, vector, NULL));
 			assert_true(op.node.outcome.bits & CS_OUTCOME_REFUSED);
@@ -449,13 +449,13 @@ memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
 	char vector[SEGMENT];
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
 				      .bytes = 9 * SEGMENT };
-	struct cs_op op;
+	struct cs_op op = { 0 };
 	for (size_t segments = 1; segments <= 5; segments++)
 		run(&fixture, segments);
 	run(&fixture, 1);
 	messages = 0;
 	builds_without_memory = 3;
-	cs_op_init(&op, &fixture.team, 0);
+	cs_op_join(&op, &fixture.team, 0);
 	assert_true(cs_plans_start(&op, &fixture.plans, NULL, &wanting, &problem, vector, vector,
 				   NULL));
 	cs_op_fini(&op);
@@ -478,10 +478,10 @@ memory_that_is_out_is_awaited_from_plans_that_are_run(void **state)
 	char vector[SEGMENT] = { 0 };
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
 				      .bytes = 5 * SEGMENT };
-	struct cs_op first, second;
+	struct cs_op first = { 0 }, second = { 0 };
 	fixture.team.idle = &fixture.idle;
-	cs_op_init(&first, &fixture.team, 0);
-	cs_op_init(&second, &fixture.team, 0);
+	cs_op_join(&first, &fixture.team, 0);
+	cs_op_join(&second, &fixture.team, 0);
 	first.node.extras |= CS_OP_NONBLOCKING;
 	second.node.extras |= CS_OP_NONBLOCKING;
 	assert_true(cs_plans_start(&first, &fixture.plans, NULL, &segments_alone, &problem, vector,
@@ -545,10 +545,10 @@ expect_the_same_in_parts(enum cs_coll coll, const char *name)
 				      ? SEGMENT : PARTED_RANKS * SEGMENT, .is_commutative = true,
 				      .params = params };
 	struct fixture fixture = { .team.host = &host }, without = { 0 };
-	struct cs_op op;
+	struct cs_op op = { 0 };
 	fixture.team.idle = &fixture.idle;
 	assert_non_null(algorithm);
-	cs_op_init(&op, &fixture.team, 0);
+	cs_op_join(&op, &fixture.team, 0);
 	uint64_t whole = order_of(&op, &fixture, algorithm, &problem);
 	size_t count = fixture.plans.cached[0].plan.count;
 	run(&without, 1); /* the cache has its memory */
@@ -614,9 +614,9 @@ loops_are_in_one_part(void **state)
 		struct fixture fixture = { .team.host = &host }, without = { 0 };
 		struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1,
 					      .unit = 1, .bytes = segments * SEGMENT };
-		struct cs_op op;
+		struct cs_op op = { 0 };
 		fixture.team.idle = &fixture.idle;
-		cs_op_init(&op, &fixture.team, 0);
+		cs_op_join(&op, &fixture.team, 0);
 		uint64_t whole = order_of(&op, &fixture, &loops, &problem);
 		run(&without, 1);
 		most_at_once = PARTED_STEPS * sizeof(struct cs_step);
