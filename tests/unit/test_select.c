@@ -101,8 +101,7 @@ assert_choice(struct cs_choice choice, const char *algorithm, enum cs_why why, c
 
 /* ---- the order of precedence ----------------------------------------------------------------- */
 
-static void
-the_sites_first_fitting_rule_decides(void **state)
+TEST(the_sites_first_fitting_rule_decides)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, bytes: 0-1K, use: host}\n"
@@ -120,8 +119,7 @@ the_sites_first_fitting_rule_decides(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-what_the_site_leaves_open_goes_to_the_built_in_rules(void **state)
+TEST(what_the_site_leaves_open_goes_to_the_built_in_rules)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, ranks: 1000-inf, use: ring}\n"));
@@ -131,8 +129,7 @@ what_the_site_leaves_open_goes_to_the_built_in_rules(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_forced_algorithm_goes_before_every_rule(void **state)
+TEST(a_forced_algorithm_goes_before_every_rule)
 {
 	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: host}\n"),
 						   CS_BCAST,
@@ -149,8 +146,7 @@ a_forced_algorithm_goes_before_every_rule(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-the_host_may_be_forced_and_ruled(void **state)
+TEST(the_host_may_be_forced_and_ruled)
 {
 	struct cs_selector *selector = make_forced(SITE("      - {collective: any, use: host}\n"),
 						   CS_BCAST, "host");
@@ -161,8 +157,7 @@ the_host_may_be_forced_and_ruled(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-an_excluded_algorithm_is_passed_over_for_the_next_rule(void **state)
+TEST(an_excluded_algorithm_is_passed_over_for_the_next_rule)
 {
 	struct cs_selector *selector =
 		make_forced(SITE("      - {collective: bcast, use: \"hier:host\"}\n"
@@ -176,8 +171,7 @@ an_excluded_algorithm_is_passed_over_for_the_next_rule(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_rule_whose_algorithm_cannot_serve_is_passed_over(void **state)
+TEST(a_rule_whose_algorithm_cannot_serve_is_passed_over)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: allreduce, bytes: 0-1K, use: node}\n"));
@@ -187,8 +181,7 @@ a_rule_whose_algorithm_cannot_serve_is_passed_over(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-where_only_the_needs_stand_in_the_way_they_are_the_reason(void **state)
+TEST(where_only_the_needs_stand_in_the_way_they_are_the_reason)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, use: \"hier:host\"}\n"));
@@ -201,8 +194,7 @@ where_only_the_needs_stand_in_the_way_they_are_the_reason(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_non_commutative_operation_needs_block_placement(void **state)
+TEST(a_non_commutative_operation_needs_block_placement)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_REDUCE, "hier:host");
 	struct cs_facts facts = { CS_REDUCE, 8, 4, 2, 2, 2, false, true, 1, CS_WIRE_HOST };
@@ -217,8 +209,7 @@ a_non_commutative_operation_needs_block_placement(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
+TEST(a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host)
 {
 	struct cs_selector *selector =
 		make_forced(SITE("      - {collective: any, use: host}\n"), CS_BCAST, "hier:host");
@@ -235,8 +226,7 @@ a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node(void **state)
+TEST(a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, ppn: 2-4, use: ring}\n"
@@ -256,8 +246,7 @@ a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-calls_without_an_agreed_size_get_one_answer(void **state)
+TEST(calls_without_an_agreed_size_get_one_answer)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_GATHERV, "hier:host");
 	struct cs_choice choice = choose_bytes(selector, CS_GATHERV, CS_BYTES_UNKNOWN);
@@ -273,8 +262,7 @@ calls_without_an_agreed_size_get_one_answer(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-blocks_hold_only_on_the_machines_they_are_for(void **state)
+TEST(blocks_hold_only_on_the_machines_they_are_for)
 {
 	static const struct {
 		const char *guard;
@@ -321,8 +309,7 @@ blocks_hold_only_on_the_machines_they_are_for(void **state)
 
 /* ---- wrong input ----------------------------------------------------------------------------- */
 
-static void
-a_wrong_file_gives_one_line_and_the_built_in_rules(void **state)
+TEST(a_wrong_file_gives_one_line_and_the_built_in_rules)
 {
 	struct said said;
 	said_begin(&said);
@@ -341,8 +328,7 @@ a_wrong_file_gives_one_line_and_the_built_in_rules(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_wrong_forcing_text_gives_one_line_and_is_ignored(void **state)
+TEST(a_wrong_forcing_text_gives_one_line_and_is_ignored)
 {
 	struct said said;
 	said_begin(&said);
@@ -357,8 +343,7 @@ a_wrong_forcing_text_gives_one_line_and_is_ignored(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_missing_file_is_an_error_only_if_it_was_asked_for(void **state)
+TEST(a_missing_file_is_an_error_only_if_it_was_asked_for)
 {
 	struct cs_settings settings = nothing_set;
 	struct cs_selector *selector;
@@ -381,8 +366,7 @@ a_missing_file_is_an_error_only_if_it_was_asked_for(void **state)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static void
-single_limits_are_overridden_by_the_site_and_then_by_the_environment(void **state)
+TEST(single_limits_are_overridden_by_the_site_and_then_by_the_environment)
 {
 	struct cs_selector *builtin = make(NULL);
 	struct cs_selector *site = make(HEAD "limits: {slots: 32, team_after: 9, shm_budget: "
@@ -405,8 +389,7 @@ single_limits_are_overridden_by_the_site_and_then_by_the_environment(void **stat
 	cs_selector_destroy(environment);
 }
 
-static void
-what_the_environment_says_of_the_wire_goes_before_every_file(void **state)
+TEST(what_the_environment_says_of_the_wire_goes_before_every_file)
 {
 	static const enum cs_wire_kind kinds[] = { CS_WIRE_AUTO, CS_WIRE_HOST, CS_WIRE_IB };
 	struct cs_selector *builtin = make(NULL), *site = make(HEAD "limits: {wire: ib}\n");
@@ -556,8 +539,7 @@ same_choice(struct answer a, struct answer b)
 /* The built-in rules of these tests ask for two ranks on every node. Here one node has a single
  * one, so that the model's rules are all there is; the other may have more, so that hier:host can
  * serve. */
-static void
-chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
+TEST(chosen_and_its_interval_are_exactly_what_the_definition_says)
 {
 	uint64_t seed = first_seed();
 	struct said said;
@@ -612,8 +594,7 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 
 /* ---- how uneven blocks are ------------------------------------------------------------------- */
 
-static void
-a_rule_may_be_for_uneven_blocks_only(void **state)
+TEST(a_rule_may_be_for_uneven_blocks_only)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: allgatherv, skew: 2-inf, use: \"hier:host\"}\n"
@@ -630,8 +611,7 @@ a_rule_may_be_for_uneven_blocks_only(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_rule_may_be_for_one_wire_only(void **state)
+TEST(a_rule_may_be_for_one_wire_only)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
@@ -659,8 +639,7 @@ a_rule_may_be_for_one_wire_only(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_rule_may_be_for_one_placement_only(void **state)
+TEST(a_rule_may_be_for_one_placement_only)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, placement: cyclic, bytes: 0-1K, use: ring}\n"
@@ -691,8 +670,7 @@ a_rule_may_be_for_one_placement_only(void **state)
 	"      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 10us, 4K: 40us}}\n" \
 	"      - {collective: bcast, ranks: 64, nodes: 16, cost: {1K: 110us}}\n"
 
-static void
-the_model_decides_what_the_site_leaves_open(void **state)
+TEST(the_model_decides_what_the_site_leaves_open)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, bytes: 0-64, use: host}\n")
@@ -717,8 +695,7 @@ the_model_decides_what_the_site_leaves_open(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-the_model_is_silent_where_nothing_was_measured(void **state)
+TEST(the_model_is_silent_where_nothing_was_measured)
 {
 	struct cs_selector *selector = make(HEAD MODEL("", "0", COSTS));
 	const struct cs_facts cases[] = {
@@ -743,8 +720,7 @@ the_model_is_silent_where_nothing_was_measured(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-the_model_speaks_of_even_blocks_only_and_says_so(void **state)
+TEST(the_model_speaks_of_even_blocks_only_and_says_so)
 {
 	struct cs_selector *selector =
 		make(HEAD MODEL("", "0", "      - {collective: allgatherv, ranks: 16, nodes: 4, "
@@ -760,8 +736,7 @@ the_model_speaks_of_even_blocks_only_and_says_so(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_cost_of_no_bytes_alone_is_that_of_all(void **state)
+TEST(a_cost_of_no_bytes_alone_is_that_of_all)
 {
 	struct cs_selector *selector =
 		make(HEAD MODEL("", "0", "      - {collective: bcast, ranks: 16, nodes: 4, "
@@ -781,8 +756,7 @@ digest_of(const struct cs_machine *machine, const char *site, const struct cs_se
 	return digest;
 }
 
-static void
-equal_rules_give_equal_digests_however_they_are_written(void **state)
+TEST(equal_rules_give_equal_digests_however_they_are_written)
 {
 	uint64_t one =
 		digest_of(&here, SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
@@ -800,8 +774,7 @@ equal_rules_give_equal_digests_however_they_are_written(void **state)
 			      &nothing_set) == one);
 }
 
-static void
-whatever_can_change_a_choice_changes_the_digest(void **state)
+TEST(whatever_can_change_a_choice_changes_the_digest)
 {
 	static const char *const sites[] = {
 		NULL,
@@ -888,8 +861,7 @@ explain(const struct cs_selector *selector, const struct cs_facts *facts)
 	return printed;
 }
 
-static void
-explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
+TEST(explaining_names_the_row_that_decides_and_why_not_the_others)
 {
 	struct cs_selector *selector = make_forced(
 		HEAD "blocks:\n" BLOCK("away") "    machine: {cpu: \"*Xeon*\"}\n"
@@ -956,8 +928,7 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_rule_may_be_for_some_imbalance_only(void **state)
+TEST(a_rule_may_be_for_some_imbalance_only)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, imbalance: [moderate, strong], bytes: 0-1K, "
@@ -979,8 +950,7 @@ a_rule_may_be_for_some_imbalance_only(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-forcing_may_be_for_some_imbalance_only(void **state)
+TEST(forcing_may_be_for_some_imbalance_only)
 {
 	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: "
 							"\"hier:host\"}\n"),
@@ -994,8 +964,7 @@ forcing_may_be_for_some_imbalance_only(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_says_which_placement_a_rule_asks_for(void **state)
+TEST(explaining_says_which_placement_a_rule_asks_for)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"
@@ -1014,8 +983,7 @@ explaining_says_which_placement_a_rule_asks_for(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_says_which_wire_a_rule_asks_for(void **state)
+TEST(explaining_says_which_wire_a_rule_asks_for)
 {
 	struct cs_selector *selector =
 		make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
@@ -1038,8 +1006,7 @@ explaining_says_which_wire_a_rule_asks_for(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
+TEST(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call)
 {
 	struct said said;
 	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
@@ -1061,8 +1028,7 @@ explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_says_which_calls_a_plan_refuses(void **state)
+TEST(explaining_says_which_calls_a_plan_refuses)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "ring");
 	struct cs_facts facts = usual(CS_BCAST, 4711);
@@ -1075,8 +1041,7 @@ explaining_says_which_calls_a_plan_refuses(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_a_call_of_unknown_size_names_no_size(void **state)
+TEST(explaining_a_call_of_unknown_size_names_no_size)
 {
 	struct cs_selector *selector = make(NULL);
 	struct cs_facts facts = usual(CS_ALLTOALLV, CS_BYTES_UNKNOWN);
@@ -1086,8 +1051,7 @@ explaining_a_call_of_unknown_size_names_no_size(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_and_choosing_agree(void **state)
+TEST(explaining_and_choosing_agree)
 {
 	uint64_t seed = first_seed();
 	for (int round = 0; round < 300; round++) {
@@ -1121,8 +1085,7 @@ explaining_and_choosing_agree(void **state)
 	}
 }
 
-static void
-printed_limits_and_sources_say_where_they_come_from(void **state)
+TEST(printed_limits_and_sources_say_where_they_come_from)
 {
 	struct cs_settings settings = nothing_set;
 	settings.team_after = 3;
@@ -1154,8 +1117,7 @@ printed_limits_and_sources_say_where_they_come_from(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-this_machine_can_be_read(void **state)
+TEST(this_machine_can_be_read)
 {
 	struct cs_machine machine = { .mpi = "mpich" };
 	errno = 4242;
@@ -1170,48 +1132,7 @@ this_machine_can_be_read(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_wrong_file_gives_one_line_and_the_built_in_rules),
-		cmocka_unit_test(a_missing_file_is_an_error_only_if_it_was_asked_for),
-		cmocka_unit_test(a_wrong_forcing_text_gives_one_line_and_is_ignored),
-		cmocka_unit_test(the_sites_first_fitting_rule_decides),
-		cmocka_unit_test(what_the_site_leaves_open_goes_to_the_built_in_rules),
-		cmocka_unit_test(a_forced_algorithm_goes_before_every_rule),
-		cmocka_unit_test(the_host_may_be_forced_and_ruled),
-		cmocka_unit_test(an_excluded_algorithm_is_passed_over_for_the_next_rule),
-		cmocka_unit_test(a_rule_whose_algorithm_cannot_serve_is_passed_over),
-		cmocka_unit_test(where_only_the_needs_stand_in_the_way_they_are_the_reason),
-		cmocka_unit_test(a_non_commutative_operation_needs_block_placement),
-		cmocka_unit_test(a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host),
-		cmocka_unit_test(a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node),
-		cmocka_unit_test(calls_without_an_agreed_size_get_one_answer),
-		cmocka_unit_test(blocks_hold_only_on_the_machines_they_are_for),
-		cmocka_unit_test(
-			single_limits_are_overridden_by_the_site_and_then_by_the_environment),
-		cmocka_unit_test(what_the_environment_says_of_the_wire_goes_before_every_file),
-		cmocka_unit_test(chosen_and_its_interval_are_exactly_what_the_definition_says),
-		cmocka_unit_test(equal_rules_give_equal_digests_however_they_are_written),
-		cmocka_unit_test(whatever_can_change_a_choice_changes_the_digest),
-		cmocka_unit_test(explaining_names_the_row_that_decides_and_why_not_the_others),
-		cmocka_unit_test(explaining_says_which_wire_a_rule_asks_for),
-		cmocka_unit_test(explaining_says_which_calls_a_plan_refuses),
-		cmocka_unit_test(explaining_says_which_placement_a_rule_asks_for),
-		cmocka_unit_test(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call),
-		cmocka_unit_test(a_rule_may_be_for_uneven_blocks_only),
-		cmocka_unit_test(a_rule_may_be_for_one_wire_only),
-		cmocka_unit_test(a_rule_may_be_for_one_placement_only),
-		cmocka_unit_test(a_rule_may_be_for_some_imbalance_only),
-		cmocka_unit_test(forcing_may_be_for_some_imbalance_only),
-		cmocka_unit_test(the_model_decides_what_the_site_leaves_open),
-		cmocka_unit_test(the_model_is_silent_where_nothing_was_measured),
-		cmocka_unit_test(the_model_speaks_of_even_blocks_only_and_says_so),
-		cmocka_unit_test(a_cost_of_no_bytes_alone_is_that_of_all),
-		cmocka_unit_test(explaining_a_call_of_unknown_size_names_no_size),
-		cmocka_unit_test(explaining_and_choosing_agree),
-		cmocka_unit_test(printed_limits_and_sources_say_where_they_come_from),
-		cmocka_unit_test(this_machine_can_be_read),
-	};
 	setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a comma in decimals, where there is such a
 					       * locale */
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return run_all(make_directory, remove_directory);
 }

@@ -110,8 +110,7 @@ watched_bytes(const char *base, size_t bytes)
 	return sum;
 }
 
-static void
-an_unmapped_part_is_reported_and_the_rest_stays_watched(void **state)
+TEST(an_unmapped_part_is_reported_and_the_rest_stays_watched)
 {
 	char *memory = map_at(NULL, 8);
 	assert_int_equal(add(memory, 8), CS_OK);
@@ -127,8 +126,7 @@ an_unmapped_part_is_reported_and_the_rest_stays_watched(void **state)
 	expect_one(memory + 5 * page, 3, true, NULL);
 }
 
-static void
-memory_mapped_over_is_reported(void **state)
+TEST(memory_mapped_over_is_reported)
 {
 	char *memory = map_at(NULL, 4);
 	assert_int_equal(add(memory, 4), CS_OK);
@@ -138,8 +136,7 @@ memory_mapped_over_is_reported(void **state)
 	munmap(memory, 4 * page);
 }
 
-static void
-emptied_pages_are_reported_and_stay_watched(void **state)
+TEST(emptied_pages_are_reported_and_stay_watched)
 {
 	char *memory = map_at(NULL, 4);
 	assert_int_equal(add(memory, 4), CS_OK);
@@ -152,8 +149,7 @@ emptied_pages_are_reported_and_stay_watched(void **state)
 	expect_one(memory, 4, true, NULL);
 }
 
-static void
-moved_memory_is_reported_with_where_it_went(void **state)
+TEST(moved_memory_is_reported_with_where_it_went)
 {
 	char *memory = map_at(NULL, 4), *place = map_at(NULL, 4);
 	assert_int_equal(add(memory, 4), CS_OK);
@@ -172,8 +168,7 @@ moved_memory_is_reported_with_where_it_went(void **state)
 	expect_none();
 }
 
-static void
-a_shrunk_heap_is_reported(void **state)
+TEST(a_shrunk_heap_is_reported)
 {
 	char *top = sbrk(0);
 	char *low = (char *)(((uintptr_t)top + page - 1) & ~(page - 1));
@@ -187,8 +182,7 @@ a_shrunk_heap_is_reported(void **state)
 	expect_none();
 }
 
-static void
-neighbours_are_one_change_and_too_many_changes_are_lost(void **state)
+TEST(neighbours_are_one_change_and_too_many_changes_are_lost)
 {
 	enum { MOST = COUNT(changes.list) };
 	char *memory = map_at(NULL, 4 * MOST);
@@ -212,8 +206,7 @@ neighbours_are_one_change_and_too_many_changes_are_lost(void **state)
 }
 
 /* For shmdt there would be no event: stale data. */
-static void
-what_cannot_be_watched_is_refused(void **state)
+TEST(what_cannot_be_watched_is_refused)
 {
 	int id = shmget(IPC_PRIVATE, 4 * page, IPC_CREAT | 0600);
 	assert_true(id >= 0);
@@ -239,8 +232,7 @@ unmap_page(void *place)
 
 /* The window that collecting alone would leave open: the pages are gone, and may be somebody
  * else's, but not noted. */
-static void
-a_change_on_its_way_is_known(void **state)
+TEST(a_change_on_its_way_is_known)
 {
 	char *memory = map_at(NULL, 3);
 	assert_int_equal(add(memory, 3), CS_OK);
@@ -258,8 +250,7 @@ a_change_on_its_way_is_known(void **state)
 	munmap(memory, 3 * page);
 }
 
-static void
-a_child_is_not_watched_and_its_parent_still_is(void **state)
+TEST(a_child_is_not_watched_and_its_parent_still_is)
 {
 	char *memory = map_at(NULL, 2);
 	struct cs_watch_forks before = cs_watch_forks();
@@ -283,8 +274,7 @@ a_child_is_not_watched_and_its_parent_still_is(void **state)
 }
 
 /* Else the parent would wait forever in a munmap that nobody reads of. */
-static void
-a_living_child_does_not_keep_memory_watched(void **state)
+TEST(a_living_child_does_not_keep_memory_watched)
 {
 	char *memory = map_at(NULL, 2);
 	assert_int_equal(add(memory, 2), CS_OK);
@@ -321,8 +311,7 @@ is_userfaultfd(int fd)
 	return length > 0 && strstr(target, "userfaultfd") != NULL;
 }
 
-static void
-a_descriptor_that_the_program_closes_is_noticed(void **state)
+TEST(a_descriptor_that_the_program_closes_is_noticed)
 {
 	char *memory = map_at(NULL, 2);
 	assert_int_equal(add(memory, 2), CS_OK);
@@ -342,8 +331,7 @@ map_and_unmap(void *count)
 	return NULL;
 }
 
-static void
-many_watches_open_and_close_while_a_thread_works(void **state)
+TEST(many_watches_open_and_close_while_a_thread_works)
 {
 	size_t count = 2000;
 	pthread_t thread;
@@ -376,22 +364,5 @@ main(void)
 	}
 	if (status == CS_OK)
 		cs_watch_close(watch);
-	const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_watch, close_watch)
-		CASE(an_unmapped_part_is_reported_and_the_rest_stays_watched),
-		CASE(memory_mapped_over_is_reported),
-		CASE(emptied_pages_are_reported_and_stay_watched),
-		CASE(moved_memory_is_reported_with_where_it_went),
-		CASE(a_shrunk_heap_is_reported),
-		CASE(neighbours_are_one_change_and_too_many_changes_are_lost),
-		CASE(what_cannot_be_watched_is_refused),
-		CASE(a_change_on_its_way_is_known),
-		CASE(a_child_is_not_watched_and_its_parent_still_is),
-		CASE(a_living_child_does_not_keep_memory_watched),
-#ifndef __SANITIZE_THREAD__
-		CASE(a_descriptor_that_the_program_closes_is_noticed),
-#endif
-		CASE(many_watches_open_and_close_while_a_thread_works),
-	};
-	return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+	return run_each(open_watch, close_watch);
 }
