@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "ib/watch.h"
+#include "watched.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,20 +13,6 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
-
-/* While it is locked, the watch's thread is kept from reading, and who changes a mapping waits. */
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-
-ssize_t __real_read(int fd, void *buffer, size_t bytes);
-ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
-
-ssize_t
-__wrap_read(int fd, void *buffer, size_t bytes)
-{
-	pthread_mutex_lock(&gate);
-	pthread_mutex_unlock(&gate);
-	return __real_read(fd, buffer, bytes);
-}
 
 static uintptr_t page;
 static struct cs_watch *watch;
@@ -86,28 +73,6 @@ expect_none(void)
 	cs_watch_collect(watch, &changes);
 	assert_false(changes.is_lost);
 	assert_int_equal(changes.count, 0);
-}
-
-/* Bytes of [base, base + bytes) that the kernel reports changes of. */
-static size_t
-watched_bytes(const char *base, size_t bytes)
-{
-	FILE *file = fopen("/proc/self/smaps", "r");
-	assert_non_null(file);
-	uintptr_t low = 0, high = 0, from = (uintptr_t)base, to = from + bytes;
-	size_t sum = 0;
-	char line[512];
-	while (fgets(line, sizeof line, file)) {
-		unsigned long first, last;
-		if (sscanf(line, "%lx-%lx ", &first, &last) == 2) {
-			low = first > from ? first : from;
-			high = last < to ? last : to;
-		}
-		if (!strncmp(line, "VmFlags:", 8) && strstr(line, " uw") && low < high)
-			sum += high - low;
-	}
-	fclose(file);
-	return sum;
 }
 
 TEST(an_unmapped_part_is_reported_and_the_rest_stays_watched)
