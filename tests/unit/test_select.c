@@ -29,6 +29,7 @@ remove_directory(void **state)
 #define BLOCK(name)                                                                                \
 	"  - name: " name "\n    provenance: {date: 2026-11-21, library: l, machine: m, command: " \
 			  "c}\n"
+#define RULE(text) "      - {collective: " text "}\n"
 #define SITE(rules) HEAD "blocks:\n" BLOCK("b") "    rules:\n" rules
 
 static const struct cs_machine here = { "mpich", "AMD EPYC 7763", "node7", 8 };
@@ -104,11 +105,9 @@ assert_choice(struct cs_choice choice, const char *algorithm, enum cs_why why, c
 TEST(the_sites_first_fitting_rule_decides)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, bytes: 0-1K, use: host}\n"
-						 "      - {collective: bcast, bytes: 0-1M, use: "
-						 "ring}\n"
-						 "      - {collective: bcast, use: "
-						 "\"hier:host\"}\n"));
+		make(SITE(RULE("bcast, bytes: 0-1K, use: host")
+			  RULE("bcast, bytes: 0-1M, use: ring")
+			  RULE("bcast, use: \"hier:host\"")));
 	assert_choice(choose_bytes(selector, CS_BCAST, 0), "host", CS_WHY_RULE, "rule site.yaml:6");
 	assert_choice(choose_bytes(selector, CS_BCAST, 1023), "host", CS_WHY_RULE,
 		      "rule site.yaml:6");
@@ -121,8 +120,7 @@ TEST(the_sites_first_fitting_rule_decides)
 
 TEST(what_the_site_leaves_open_goes_to_the_built_in_rules)
 {
-	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, ranks: 1000-inf, use: ring}\n"));
+	struct cs_selector *selector = make(SITE(RULE("bcast, ranks: 1000-inf, use: ring")));
 	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 8);
 	assert_int_equal(choice.why, CS_WHY_BUILTIN);
 	assert_contains(choice.reason, "built-in tuning.yaml:");
@@ -131,7 +129,7 @@ TEST(what_the_site_leaves_open_goes_to_the_built_in_rules)
 
 TEST(a_forced_algorithm_goes_before_every_rule)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: host}\n"),
+	struct cs_selector *selector = make_forced(SITE(RULE("bcast, use: host")),
 						   CS_BCAST,
 						   "0-4K=ring,1M-inf=hier:host:chunk=2K");
 	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_FORCED,
@@ -148,7 +146,7 @@ TEST(a_forced_algorithm_goes_before_every_rule)
 
 TEST(the_host_may_be_forced_and_ruled)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: any, use: host}\n"),
+	struct cs_selector *selector = make_forced(SITE(RULE("any, use: host")),
 						   CS_BCAST, "host");
 	assert_choice(choose_bytes(selector, CS_BCAST, 8), "host", CS_WHY_FORCED,
 		      "forced by COLLSHIM_BCAST");
@@ -160,9 +158,8 @@ TEST(the_host_may_be_forced_and_ruled)
 TEST(an_excluded_algorithm_is_passed_over_for_the_next_rule)
 {
 	struct cs_selector *selector =
-		make_forced(SITE("      - {collective: bcast, use: \"hier:host\"}\n"
-							"      - {collective: bcast, bytes: 0-1K, "
-							"use: ring}\n"),
+		make_forced(SITE(RULE("bcast, use: \"hier:host\"")
+				 RULE("bcast, bytes: 0-1K, use: ring")),
 						   CS_BCAST, "^hier:host");
 	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_RULE, "rule site.yaml:7");
 	assert_choice(choose_bytes(selector, CS_BCAST, 1024), "host", CS_WHY_EXCLUDED,
@@ -173,8 +170,7 @@ TEST(an_excluded_algorithm_is_passed_over_for_the_next_rule)
 
 TEST(a_rule_whose_algorithm_cannot_serve_is_passed_over)
 {
-	struct cs_selector *selector =
-		make(SITE("      - {collective: allreduce, bytes: 0-1K, use: node}\n"));
+	struct cs_selector *selector = make(SITE(RULE("allreduce, bytes: 0-1K, use: node")));
 	struct cs_facts one_node = { CS_ALLREDUCE, 8, 4, 1, 4, 4, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &one_node), "node", CS_WHY_RULE, "rule site.yaml:6");
 	assert_int_equal(choose_bytes(selector, CS_ALLREDUCE, 8).why, CS_WHY_BUILTIN);
@@ -183,8 +179,7 @@ TEST(a_rule_whose_algorithm_cannot_serve_is_passed_over)
 
 TEST(where_only_the_needs_stand_in_the_way_they_are_the_reason)
 {
-	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_selector *selector = make(SITE(RULE("bcast, use: \"hier:host\"")));
 	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
 	cs_selector_destroy(selector);
@@ -212,7 +207,7 @@ TEST(a_non_commutative_operation_needs_block_placement)
 TEST(a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host)
 {
 	struct cs_selector *selector =
-		make_forced(SITE("      - {collective: any, use: host}\n"), CS_BCAST, "hier:host");
+		make_forced(SITE(RULE("any, use: host")), CS_BCAST, "hier:host");
 	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
 	struct said said;
 	said_begin(&said);
@@ -229,8 +224,7 @@ TEST(a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host)
 TEST(a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, ppn: 2-4, use: ring}\n"
-						 "      - {collective: bcast, use: host}\n"));
+		make(SITE(RULE("bcast, ppn: 2-4, use: ring") RULE("bcast, use: host")));
 	static const struct {
 		int least, most;
 		const char *algorithm;
@@ -254,8 +248,7 @@ TEST(calls_without_an_agreed_size_get_one_answer)
 	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_BYTES_UNKNOWN);
 	cs_selector_destroy(selector);
 	/* Where a size could be had but is not, rules that ask for one do not fit. */
-	selector = make(SITE("      - {collective: bcast, bytes: 0-1G, use: ring}\n"
-			     "      - {collective: bcast, use: host}\n"));
+	selector = make(SITE(RULE("bcast, bytes: 0-1G, use: ring") RULE("bcast, use: host")));
 	choice = choose_bytes(selector, CS_BCAST, CS_BYTES_UNKNOWN);
 	assert_choice(choice, "host", CS_WHY_RULE, "rule site.yaml:7");
 	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_BYTES_UNKNOWN);
@@ -597,8 +590,8 @@ TEST(chosen_and_its_interval_are_exactly_what_the_definition_says)
 TEST(a_rule_may_be_for_uneven_blocks_only)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: allgatherv, skew: 2-inf, use: \"hier:host\"}\n"
-						 "      - {collective: allgatherv, use: host}\n"));
+		make(SITE(RULE("allgatherv, skew: 2-inf, use: \"hier:host\"")
+			  RULE("allgatherv, use: host")));
 	struct cs_facts facts = usual(CS_ALLGATHERV, 64);
 	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
 	assert_true(choose(selector, &facts).depends_on_skew);
@@ -614,11 +607,9 @@ TEST(a_rule_may_be_for_uneven_blocks_only)
 TEST(a_rule_may_be_for_one_wire_only)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
-						 "      - {collective: bcast, wire: host, bytes: "
-						 "0-1K, use: host}\n"
-						 "      - {collective: bcast, use: "
-						 "\"hier:host\"}\n"));
+		make(SITE(RULE("bcast, wire: ib, use: ring")
+			  RULE("bcast, wire: host, bytes: 0-1K, use: host")
+			  RULE("bcast, use: \"hier:host\"")));
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
 	facts.wire = CS_WIRE_IB;
@@ -632,7 +623,7 @@ TEST(a_rule_may_be_for_one_wire_only)
 	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
 	cs_selector_destroy(selector);
 	/* What is forced does not ask. */
-	selector = make_forced(SITE("      - {collective: bcast, wire: ib, use: host}\n"), CS_BCAST,
+	selector = make_forced(SITE(RULE("bcast, wire: ib, use: host")), CS_BCAST,
 			       "ring");
 	facts.wire = CS_WIRE_IB;
 	assert_choice(choose(selector, &facts), "ring", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
@@ -642,11 +633,9 @@ TEST(a_rule_may_be_for_one_wire_only)
 TEST(a_rule_may_be_for_one_placement_only)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, placement: cyclic, bytes: 0-1K, use: ring}\n"
-						 "      - {collective: bcast, placement: block, "
-						 "use: host}\n"
-						 "      - {collective: bcast, use: "
-						 "\"hier:host\"}\n"));
+		make(SITE(RULE("bcast, placement: cyclic, bytes: 0-1K, use: ring")
+			  RULE("bcast, placement: block, use: host")
+			  RULE("bcast, use: \"hier:host\"")));
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	struct cs_choice choice = choose(selector, &facts);
 	assert_choice(choice, "host", CS_WHY_RULE, "rule site.yaml:7");
@@ -673,7 +662,7 @@ TEST(a_rule_may_be_for_one_placement_only)
 TEST(the_model_decides_what_the_site_leaves_open)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, bytes: 0-64, use: host}\n")
+		make(SITE(RULE("bcast, bytes: 0-64, use: host"))
 					    MODEL("", "0.1", COSTS));
 	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 1500);
 	/* At 1K: ring 16 x 1 us and 1008 x 1 ns, the host 10 us. */
@@ -759,7 +748,7 @@ digest_of(const struct cs_machine *machine, const char *site, const struct cs_se
 TEST(equal_rules_give_equal_digests_however_they_are_written)
 {
 	uint64_t one =
-		digest_of(&here, SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
+		digest_of(&here, SITE(RULE("bcast, bytes: 0-4K, use: ring")),
 			  &nothing_set);
 	uint64_t other = digest_of(&here,
 				   "# a comment\nversion: 1\nlimits: "
@@ -770,7 +759,7 @@ TEST(equal_rules_give_equal_digests_however_they_are_written)
 	/* Another machine on which the same guards hold agrees, too. */
 	struct cs_machine neighbour = { "mpich", "AMD EPYC 7763", "node8", 8 };
 	assert_true(digest_of(&neighbour,
-			      SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
+			      SITE(RULE("bcast, bytes: 0-4K, use: ring")),
 			      &nothing_set) == one);
 }
 
@@ -781,30 +770,28 @@ TEST(whatever_can_change_a_choice_changes_the_digest)
 		HEAD,
 		HEAD "limits: {slots: 31}\n",
 		HEAD "limits: {area_slots: 31}\n",
-		SITE("      - {collective: bcast, use: host}\n"),
-		SITE("      - {collective: gather, use: host}\n"),
-		SITE("      - {collective: bcast, use: ring}\n"),
-		SITE("      - {collective: bcast, use: \"hier:host\"}\n"),
-		SITE("      - {collective: bcast, use: \"hier:host\", with: {chunk: 4K}}\n"),
-		SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
-		SITE("      - {collective: bcast, bytes: 0-4097, use: ring}\n"),
-		SITE("      - {collective: bcast, bytes: 1-4K, use: ring}\n"),
-		SITE("      - {collective: bcast, ranks: 1-4K, use: ring}\n"),
-		SITE("      - {collective: bcast, nodes: 1-4K, use: ring}\n"),
-		SITE("      - {collective: bcast, ppn: 1-4K, use: ring}\n"),
+		SITE(RULE("bcast, use: host")),
+		SITE(RULE("gather, use: host")),
+		SITE(RULE("bcast, use: ring")),
+		SITE(RULE("bcast, use: \"hier:host\"")),
+		SITE(RULE("bcast, use: \"hier:host\", with: {chunk: 4K}")),
+		SITE(RULE("bcast, bytes: 0-4K, use: ring")),
+		SITE(RULE("bcast, bytes: 0-4097, use: ring")),
+		SITE(RULE("bcast, bytes: 1-4K, use: ring")),
+		SITE(RULE("bcast, ranks: 1-4K, use: ring")),
+		SITE(RULE("bcast, nodes: 1-4K, use: ring")),
+		SITE(RULE("bcast, ppn: 1-4K, use: ring")),
 		HEAD "limits: {wire: host}\n",
 		HEAD "limits: {wire: ib}\n",
 		HEAD "limits: {ib_slots: 31}\n",
-		SITE("      - {collective: bcast, wire: host, use: ring}\n"),
-		SITE("      - {collective: bcast, wire: ib, use: ring}\n"),
-		SITE("      - {collective: bcast, placement: block, use: ring}\n"),
-		SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"),
-		SITE("      - {collective: bcast, use: ring}\n      - {collective: bcast, use: "
-		     "host}\n"),
-		SITE("      - {collective: bcast, use: host}\n      - {collective: bcast, use: "
-		     "ring}\n"),
-		SITE("      - {collective: allgatherv, use: host}\n"),
-		SITE("      - {collective: allgatherv, skew: 2-inf, use: host}\n"),
+		SITE(RULE("bcast, wire: host, use: ring")),
+		SITE(RULE("bcast, wire: ib, use: ring")),
+		SITE(RULE("bcast, placement: block, use: ring")),
+		SITE(RULE("bcast, placement: cyclic, use: ring")),
+		SITE(RULE("bcast, use: ring") RULE("bcast, use: host")),
+		SITE(RULE("bcast, use: host") RULE("bcast, use: ring")),
+		SITE(RULE("allgatherv, use: host")),
+		SITE(RULE("allgatherv, skew: 2-inf, use: host")),
 		HEAD MODEL("", "0.1", COSTS),
 		HEAD MODEL("", "0.2", COSTS),
 		HEAD "models:\n" BLOCK("m") "    parameters: \"L=2e-6,G=1e-9\"\n    fit_error: "
@@ -931,9 +918,8 @@ TEST(explaining_names_the_row_that_decides_and_why_not_the_others)
 TEST(a_rule_may_be_for_some_imbalance_only)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, imbalance: [moderate, strong], bytes: 0-1K, "
-			  "use: ring}\n"
-			  "      - {collective: bcast, use: \"hier:host\"}\n"));
+		make(SITE(RULE("bcast, imbalance: [moderate, strong], bytes: 0-1K, use: ring")
+			  RULE("bcast, use: \"hier:host\"")));
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	assert_true(cs_selector_asks_imbalance(selector, &facts));
 	struct cs_choice choice = choose(selector, &facts);
@@ -952,8 +938,7 @@ TEST(a_rule_may_be_for_some_imbalance_only)
 
 TEST(forcing_may_be_for_some_imbalance_only)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: "
-							"\"hier:host\"}\n"),
+	struct cs_selector *selector = make_forced(SITE(RULE("bcast, use: \"hier:host\"")),
 						   CS_BCAST, "0-1K=moderate+strong=ring");
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:6");
@@ -967,9 +952,8 @@ TEST(forcing_may_be_for_some_imbalance_only)
 TEST(explaining_says_which_placement_a_rule_asks_for)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"
-						 "      - {collective: bcast, placement: block, "
-						 "use: host}\n"));
+		make(SITE(RULE("bcast, placement: cyclic, use: ring")
+			  RULE("bcast, placement: block, use: host")));
 	struct cs_facts facts = usual(CS_BCAST, 8);
 	assert_contains(explain(selector, &facts), "use ring\n    no: placement cyclic, here "
 						   "block\n"
@@ -986,9 +970,7 @@ TEST(explaining_says_which_placement_a_rule_asks_for)
 TEST(explaining_says_which_wire_a_rule_asks_for)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
-						 "      - {collective: bcast, wire: host, use: "
-						 "host}\n"));
+		make(SITE(RULE("bcast, wire: ib, use: ring") RULE("bcast, wire: host, use: host")));
 	struct cs_facts facts = usual(CS_BCAST, 8);
 	assert_contains(explain(selector, &facts), "  rule site.yaml:6 (block b): use ring\n    "
 						   "no: wire ib, here host\n"
