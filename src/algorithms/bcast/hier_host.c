@@ -104,6 +104,7 @@ node_reader(struct cs_op *op, size_t wanted_chunk)
 static __attribute__((noinline)) void
 reader_wait(struct cs_op *op, size_t wanted_chunk)
 {
+	op->node.area[0].count = op->node.area[1].count = 0; /* for cs_node_end */
 	open_reader(op, wanted_chunk);
 	cs_op_wait_in(op, read_rounds);
 }

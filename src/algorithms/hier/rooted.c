@@ -255,6 +255,7 @@ scatter_leaf(struct cs_op *op)
 static __attribute__((noinline)) void
 scatter_leaf_wait(struct cs_op *op)
 {
+	op->node.area[0].count = op->node.area[1].count = 0; /* for cs_node_end */
 	scatter_leaf_open(op);
 	cs_op_wait_in(op, scatter_get);
 }
