@@ -74,7 +74,7 @@ struct cs_algorithm {
 	const char *summary; /* one line for collshim-info */
 	struct cs_needs needs;
 	struct cs_param params[CS_MAX_PARAMS]; /* ended by name == NULL */
-	/* Begin an operation and continue with a script (cs_op_go_on). `params`: this algorithm's
+	/* Begin an operation and continue with a script (cs_op_start). `params`: this algorithm's
 	 * values in order, valid as long as the operation. No soft failure: once run returns the
 	 * call will be done (transport failures end the job through the host's abort). */
 	void (*run)(struct cs_op *op, const size_t *params);

@@ -397,7 +397,7 @@ begin(struct node *node, int local)
 	team->lanes = team->domains = 1;
 	team->lane = local ? CS_LANES : 0;
 	team->idle = &rank->idle;
-	cs_op_init(&rank->op, team, cs_call_signature(problem->coll, 0));
+	cs_op_join(&rank->op, team, cs_call_signature(problem->coll, 0));
 	rank->op.between = call->between;
 	rank->op.between_params = call->between_params;
 	enum cs_status status = make_call(rank, problem);

@@ -98,8 +98,8 @@ cs_op_is_alone(const struct cs_op *op)
 	return __builtin_expect(op->team->node.under_way == 0, 1);
 }
 
-/* Makes an operation one of a team's: gives it its tag, and its part on the node. Its outcome and
- * extras are as they were: data may have been packed before. */
+/* Makes an operation one of a team's: gives it its tag, and its part on the node. Its call, outcome
+ * and extras are the caller's, who sets both to 0 before: data may have been packed since. */
 static inline void
 cs_op_join(struct cs_op *op, struct cs_team *team, uint64_t signature)
 {
@@ -109,15 +109,6 @@ cs_op_join(struct cs_op *op, struct cs_team *team, uint64_t signature)
 	op->node.signature = signature;
 }
 
-/* Initialises an operation of a team; its call is the caller's to fill in. */
-static inline void
-cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t signature)
-{
-	op->node.outcome = (struct cs_outcome){ 0 };
-	op->node.extras = 0;
-	cs_op_join(op, team, signature);
-}
-
 /* The operation on its node, for the cs_at_ functions of small calls. */
 static inline struct cs_node_at
 cs_op_at(struct cs_op *op)
@@ -125,22 +116,14 @@ cs_op_at(struct cs_op *op)
 	return (struct cs_node_at){ &op->node, &op->team->node };
 }
 
-/* Continue with a script, from its first phase, after the call has begun on the node and before
- * anything is published in it. */
-static inline void
-cs_op_go_on(struct cs_op *op, cs_phase *const *script)
-{
-	op->phase = script;
-	op->node.extras |= CS_OP_GOES_ON;
-	cs_node_go_on(&op->node);
-}
-
-/* Begin the call on the node, and continue with a script. */
+/* Begin the call on the node, and continue with a script, from its first phase. */
 static inline void
 cs_op_start(struct cs_op *op, cs_phase *const *script)
 {
 	cs_node_begin(&op->node);
-	cs_op_go_on(op, script);
+	op->phase = script;
+	op->node.extras |= CS_OP_GOES_ON;
+	cs_node_go_on(&op->node);
 }
 
 /* Continue with the script that follows. */

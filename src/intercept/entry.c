@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/engine.h"
+#include "comm/enter.h"
 #include "comm/host/pmpi.h"
 #include "comm/calls/choose.h"
 #include "comm/calls/serve.h"

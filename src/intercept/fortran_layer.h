@@ -5,7 +5,7 @@
 #define CS_INTERCEPT_FORTRAN_LAYER_H
 
 #include "comm/engine.h"
-#include "comm/teams/comm.h"
+#include "comm/enter.h"
 #include "intercept/entry.h"
 
 #include <assert.h>

@@ -156,7 +156,7 @@ cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t nanos
 }
 
 void
-cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op)
+cs_selection_run_slow(struct cs_cached_choice *cached, struct cs_op *op)
 {
 	const struct cs_algorithm *algorithm = cached->choice.algorithm;
 	if (!algorithm->run) {

@@ -133,16 +133,16 @@ bool cs_selection_last_came(const struct cs_op *op, uint64_t start_ns, int64_t *
 void cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *cached,
 			    struct cs_op *op, size_t bytes);
 /* Starts the algorithm's `run` or plan, for calls that its `fast` has not served. */
-void cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op);
+void cs_selection_run_slow(struct cs_cached_choice *cached, struct cs_op *op);
 static inline void
 cs_selection_run_quietly(struct cs_cached_choice *cached, struct cs_op *op)
 {
 	const struct cs_algorithm *algorithm = cached->choice.algorithm;
 	if (!algorithm->fast || !cs_op_is_alone(op) ||
 	    !algorithm->fast(op, cached->choice.params))
-		cs_selection_begin(cached, op);
+		cs_selection_run_slow(cached, op);
 }
-/* Runs or begins the call by the choice's algorithm, which is not the host. If op->node.extras has
+/* Runs or starts the call by the choice's algorithm, which is not the host. If op->node.extras has
  * CS_OP_GOES_ON afterwards, the caller calls cs_op_finish. Then op->node.outcome says how the call
  * went, and the caller calls cs_node_op_fini. */
 static inline void

@@ -1,8 +1,8 @@
 /* sim/actor.h — the parts of a simulator: ranks with their steps, and resources that ranks of a
  * node share. Private to sim.
  *
- *   add.c makes each rank's steps, sim.c executes them in simulated time, lead.c, serve.c and
- *   fragments.c decide by the order of arrival */
+ *   add.c makes each rank's steps, steps.c executes them in simulated time, lead.c, serve.c and
+ *   fragments.c decide by the order of arrival, and sim.c runs all of it */
 #ifndef CS_SIM_ACTOR_H
 #define CS_SIM_ACTOR_H
 
@@ -41,6 +41,7 @@ enum cs_sim_stage {
 	CS_STAGE_ARRIVAL, /* the receiver's card and port */
 	CS_STAGE_TICKET,  /* a rank draws its ticket among those of its node */
 	CS_STAGE_SERVE,   /* a server looks for clients that have asked */
+	CS_STAGE_FORWARD, /* a client passes data on to its group */
 	CS_STAGE_READY, CS_STAGE_PICK, CS_STAGE_EXCHANGED, /* of an exchange of fragments */
 };
 
@@ -126,7 +127,7 @@ struct cs_sim {
 	struct cs_sketch_exchange *exchange;
 };
 
-/* --- sim.c, for those that decide ------------------------------------------------------------- */
+/* --- steps.c ---------------------------------------------------------------------------------- */
 
 static inline int64_t
 cs_sim_later(int64_t a, int64_t b)
@@ -134,7 +135,6 @@ cs_sim_later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-void cs_sim_put(struct cs_sim *sim, const struct cs_event *event);
 /* Puts an event for the actor's next work, at its time `now`. */
 void cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim_stage stage);
 /* Executes the actor's steps until it has to wait. */
@@ -148,18 +148,26 @@ void cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor);
 /* Time that a message takes of the receiver's processor. */
 int64_t cs_sim_receive_time(const struct cs_sim *sim, int from, int to);
 
+/* Events: the end of a copy or a reduction; a message past the first queue of its node: it arrives
+ * L later, and its sender may use the memory again; an arrival: returns the time of the last byte;
+ * and its delivery to the receiver's request. */
+void cs_sim_end_work(struct cs_sim *sim, const struct cs_event *event);
+void cs_sim_leave(struct cs_sim *sim, struct cs_event *event);
+int64_t cs_sim_arrive(struct cs_sim *sim, const struct cs_event *event);
+void cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last);
+/* Ends the run: the program's error. */
+__attribute__((format(printf, 2, 3))) void cs_sim_complain(struct cs_sim *sim, const char *format,
+							   ...);
+
 /* --- lead.c: the first, or the last, of those that come leads --------------------------------- */
 
 void cs_lead_come(struct cs_sim *sim, struct cs_sim_actor *actor);
-/* Ends a role, so that its leader continues. */
-void cs_lead_end(struct cs_sim *sim, struct cs_sim_actor *role);
 
 /* --- serve.c: a server gives data to those that have asked for it ----------------------------- */
 
 void cs_serve_rewind(struct cs_serve *serve);
 void cs_serve_fini(struct cs_sim *sim);
 void cs_serve_look(struct cs_sim *sim, struct cs_sim_actor *server);
-void cs_serve_ask(struct cs_sim *sim, struct cs_sim_actor *client, int server);
 void cs_serve_asked(struct cs_sim *sim, const struct cs_event *event, int64_t last);
 void cs_serve_served(struct cs_sim *sim, const struct cs_event *event, int64_t last);
 void cs_serve_forward(struct cs_sim *sim, struct cs_sim_actor *client);

@@ -1,4 +1,4 @@
-/* sim/add.c — makes a simulator, and gives the plans of ranks and the steps inside nodes to it. */
+/* sim/add.c — gives the plans of ranks and the steps inside nodes to a simulator. */
 #include "sim/actor.h"
 
 #include "plan/walk.h"
@@ -9,54 +9,6 @@
 #define FLAGS_AT_ONCE 4
 /* steps: more than any budget has room for, and no number that overflows */
 #define MOST_KEPT (SIZE_MAX / 256)
-
-enum cs_status
-cs_sim_create(struct cs_sim **made, int ranks, const int *node_of, size_t budget)
-{
-	struct cs_sim *sim = calloc(1, sizeof *sim);
-	*made = NULL;
-	if (!sim)
-		return CS_NO_MEMORY;
-	sim->ranks = ranks;
-	sim->left = budget ? budget : SIZE_MAX / 2;
-	sim->actors = cs_room_take((size_t)ranks, sizeof *sim->actors, &sim->left);
-	enum cs_status status = sim->actors ? CS_OK : CS_NO_MEMORY;
-	for (int rank = 0; status == CS_OK && rank < ranks; rank++) {
-		int node = node_of ? node_of[rank] : rank;
-		if (node < 0 || node >= ranks)
-			status = CS_BAD_INPUT;
-		sim->actors[rank].node = node;
-		sim->node_count = node >= sim->node_count ? node + 1 : sim->node_count;
-	}
-	if (status == CS_OK) {
-		sim->nodes = cs_room_take((size_t)sim->node_count, sizeof *sim->nodes, &sim->left);
-		status = sim->nodes ? CS_OK : CS_NO_MEMORY;
-	}
-	if (status != CS_OK)
-		cs_sim_destroy(sim);
-	else
-		*made = sim;
-	return status;
-}
-
-void
-cs_sim_destroy(struct cs_sim *sim)
-{
-	if (!sim)
-		return;
-	for (int rank = 0; sim->actors && rank < sim->ranks; rank++) {
-		free(sim->actors[rank].steps);
-		free(sim->actors[rank].requests);
-		free(sim->actors[rank].flags);
-	}
-	cs_events_fini(&sim->events);
-	cs_match_fini(&sim->match);
-	cs_serve_fini(sim);
-	cs_exchange_fini(sim);
-	free(sim->actors);
-	free(sim->nodes);
-	free(sim);
-}
 
 void
 cs_sim_join_work(struct cs_sim *sim)

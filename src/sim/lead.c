@@ -28,16 +28,3 @@ cs_lead_come(struct cs_sim *sim, struct cs_sim_actor *actor)
 	else
 		cs_sim_go_on(sim, actor, start);
 }
-
-void
-cs_lead_end(struct cs_sim *sim, struct cs_sim_actor *role)
-{
-	if (role->leader == CS_SIM_NOBODY)
-		return;
-	struct cs_sim_actor *leader = &sim->actors[role->leader];
-	int64_t start = leader->now;
-	role->leader = CS_SIM_NOBODY;
-	leader->now = role->now;
-	leader->chain = role->chain;
-	cs_sim_go_on(sim, leader, start);
-}

@@ -2,7 +2,6 @@
 #include "sim/actor.h"
 #include "sim/room.h"
 
-#define ASK_BYTES 8   /* who asks */
 #define MEMBER_BYTES 4 /* of the list of those to whom data is to be passed on, each */
 
 void
@@ -96,13 +95,6 @@ cs_serve_look(struct cs_sim *sim, struct cs_sim_actor *server)
 		cs_sim_go_on_left(sim, server);
 	else
 		cs_sim_put_look(sim, server, CS_STAGE_SERVE);
-}
-
-void
-cs_serve_ask(struct cs_sim *sim, struct cs_sim_actor *client, int server)
-{
-	client->awaits = CS_SIM_SERVED;
-	cs_sim_post(sim, client, server, ASK_BYTES, CS_MESSAGE_ASKS);
 }
 
 void

@@ -194,10 +194,7 @@ displaced_by(int ints)
 int
 main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	for (int i = 0; i < size && i < MOST; i++) {
 		ones[i] = 1;
 		counts[i] = EACH;

@@ -21,6 +21,15 @@ static int check_rank = -1;
 		}                                                                                  \
 	} while (0)
 
+static inline void
+check_begin(int *argc, char ***argv, int *rank, int *size)
+{
+	MPI_Init(argc, argv);
+	PMPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, size);
+	*rank = check_rank;
+}
+
 /* Ends the test: every rank gives the same answer. */
 static inline int
 check_finish(const char *what)

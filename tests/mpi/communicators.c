@@ -198,10 +198,7 @@ int
 main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	MPI_Init(&argc, &argv);
-	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	PMPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	if (!strcmp(what, "delete"))
 		delete_callbacks();
 	else if (!strcmp(what, "idup"))

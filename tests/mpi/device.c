@@ -74,10 +74,7 @@ send_around(const char *device, char *below, char *into)
 int
 main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	CHECK(size == 2, "made for two ranks, not %d", size);
 	char *into = malloc(2 * BYTES), *own = malloc(2 * BYTES), *device = mapped("[vvar]");
 	/* The kernel places mappings downwards, so this one mostly is below those that it has made

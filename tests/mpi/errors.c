@@ -532,10 +532,7 @@ call_in_handler(void)
 int
 main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	PMPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	counts = calloc((size_t)size, sizeof *counts);
 	displs = calloc((size_t)size, sizeof *displs);
 	types = calloc((size_t)size, sizeof(MPI_Datatype));

@@ -68,10 +68,7 @@ reduce(enum form form, int is_ours, MPI_Datatype type, MPI_Op op, unsigned char 
 int
 main(int argc, char **argv)
 {
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	unsigned char host[ROOM], ours[ROOM];
 	for (size_t t = 0; size <= COUNT && t < sizeof types / sizeof *types; t++)
 		for (int is_max = 0; is_max < 2; is_max++)

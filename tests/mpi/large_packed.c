@@ -28,10 +28,7 @@ main(int argc, char **argv)
 {
 	int rank, size;
 	MPI_Datatype halves;
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	MPI_Type_vector(1024, 1, 2, MPI_INT, &halves);
 	MPI_Type_commit(&halves);
 	MPI_Aint lb, extent;

@@ -221,10 +221,7 @@ main(int argc, char **argv)
 	static const int sizes[] = { 16, 96, 128, 1022 & ~7, 4096, 8 << 10, 128 << 10, 1 << 20,
 				     MOST };
 	MPI_Errhandler errhandler;
-	MPI_Init(&argc, &argv);
-	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	PMPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	in = calloc((size_t)size, MOST);
 	out = calloc((size_t)size, 2 * MOST);
 	counts = calloc((size_t)size, sizeof *counts);

@@ -417,10 +417,7 @@ main(int argc, char **argv)
 	};
 	int mispacked = 0;
 	struct odd odd;
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	host_pack = (int (*)(const void *, int, MPI_Datatype, void *, int, int *,
 			     MPI_Comm))dlsym(RTLD_DEFAULT, "PMPI_Pack");
 	host_unpack = (int (*)(const void *, int, int *, void *, int, MPI_Datatype,

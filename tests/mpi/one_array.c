@@ -41,10 +41,7 @@ int
 main(int argc, char **argv)
 {
 	static const int eaches[] = { 1, 10, 1000, 50000 };
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	array = malloc(2 * (size_t)size * 50000 * sizeof *array);
 	for (int turn = 0; array && size <= MOST && turn < 8; turn++) {
 		int each = eaches[turn / 2], off = turn % 2 ? each : 1;

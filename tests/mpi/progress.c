@@ -55,10 +55,7 @@ int
 main(int argc, char **argv)
 {
 	static const int counts[] = {1, 2000, 60000};
-	MPI_Init(&argc, &argv);
-	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	PMPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	int most = 60000 * size;
 	in = malloc((size_t)most * sizeof *in);
 	out = malloc((size_t)most * sizeof *out);

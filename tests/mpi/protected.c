@@ -253,10 +253,7 @@ main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
 	way = argc > 1 ? argv[1] : way;
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	out = map();
 	in = map();

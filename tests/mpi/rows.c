@@ -120,10 +120,7 @@ main(int argc, char **argv)
 {
 	/* Ints. 12: 48 bytes, a line; 512: a small slot; 4096 / size: a small slot of the area;
 	 * 32768: a quarter of a slot. */
-	MPI_Init(&argc, &argv);
-	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	PMPI_Comm_size(MPI_COMM_WORLD, &size);
-	check_rank = rank;
+	check_begin(&argc, &argv, &rank, &size);
 	const int counts[] = { 1, 1, 2, 12, 13, 512, 513, 4096 / size, 4096 / size + 1, 4096, 4097,
 			       32768, MOST };
 	enum { COUNTS = sizeof counts / sizeof *counts };

@@ -60,7 +60,7 @@ begin(struct run *run, int rank, int call)
 	fault_before(run, rank, call);
 	call_make(&run->world, spec, rank, part);
 	bool reduces = cs_colls[spec->coll].reduces;
-	cs_op_init(&part->op, &run->world.teams[rank],
+	cs_op_join(&part->op, &run->world.teams[rank],
 		   cs_call_signature(spec->coll, (unsigned)part->op.call.root) |
 		   (reduces ? part->op.call.bytes : 0));
 	bool may_wait = run->setting.is_blocking || spec->is_blocking;

@@ -44,8 +44,7 @@ release(struct cs_arrival_measures *measures)
 	free(measures);
 }
 
-static void
-imbalance_is_of_all_and_of_the_first_and_last_of_nodes(void **state)
+TEST(imbalance_is_of_all_and_of_the_first_and_last_of_nodes)
 {
 	static const int64_t arrived[] = { 0, 1000, 3000, 8000 };
 	static const int64_t left[] = { 9000, 9000, 9000, 9000 };
@@ -93,8 +92,7 @@ assert_waiting(enum cs_coll coll, int root, const double expected[4])
 }
 
 /* Nobody has waited longer than it was in the call: the last rank left after 500 ns. */
-static void
-waiting_follows_what_a_rank_depends_on(void **state)
+TEST(waiting_follows_what_a_rank_depends_on)
 {
 	assert_waiting(CS_BARRIER, -1, (const double[]){ 3000, 5000, 0, 500 });
 	assert_waiting(CS_ALLTOALLV, -1, (const double[]){ 3000, 5000, 0, 500 });
@@ -109,8 +107,7 @@ waiting_follows_what_a_rank_depends_on(void **state)
 	assert_waiting(CS_EXSCAN, -1, (const double[]){ 0, 2000, 0, 500 });
 }
 
-static void
-a_rank_depends_on_what_its_collective_says(void **state)
+TEST(a_rank_depends_on_what_its_collective_says)
 {
 	for (int rank = 0; rank < 4; rank++)
 		for (int other = 0; other < 4; other++) {
@@ -167,8 +164,7 @@ record(int world, int ranks, uint64_t job, uint64_t calls, enum cs_coll coll)
 	return path;
 }
 
-static void
-calls_of_all_ranks_are_brought_together_by_rank_0s_clock(void **state)
+TEST(calls_of_all_ranks_are_brought_together_by_rank_0s_clock)
 {
 	char *paths[] = { record(1, 2, 5, 12, CS_BARRIER), record(0, 2, 5, 10, CS_BARRIER) };
 	struct cs_arrival_files files;
@@ -204,8 +200,7 @@ calls_of_all_ranks_are_brought_together_by_rank_0s_clock(void **state)
 	}
 }
 
-static void
-calls_that_differ_are_counted_and_left_out(void **state)
+TEST(calls_that_differ_are_counted_and_left_out)
 {
 	char *paths[] = { record(0, 2, 5, 3, CS_BARRIER), record(1, 2, 5, 3, CS_ALLREDUCE) };
 	struct cs_arrival_files files;
@@ -229,8 +224,7 @@ calls_that_differ_are_counted_and_left_out(void **state)
 	}
 }
 
-static void
-files_that_cannot_be_used_are_told_by_name_and_reason(void **state)
+TEST(files_that_cannot_be_used_are_told_by_name_and_reason)
 {
 	char *paths[] = { record(0, 2, 5, 3, CS_BARRIER), record(1, 2, 6, 3, CS_BARRIER),
 			  record(0, 2, 5, 4, CS_BARRIER), strdup("/nonexistent/file") };
@@ -255,16 +249,4 @@ files_that_cannot_be_used_are_told_by_name_and_reason(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(imbalance_is_of_all_and_of_the_first_and_last_of_nodes),
-		cmocka_unit_test(waiting_follows_what_a_rank_depends_on),
-		cmocka_unit_test(a_rank_depends_on_what_its_collective_says),
-		cmocka_unit_test(calls_of_all_ranks_are_brought_together_by_rank_0s_clock),
-		cmocka_unit_test(calls_that_differ_are_counted_and_left_out),
-		cmocka_unit_test(files_that_cannot_be_used_are_told_by_name_and_reason),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS(make_folder, remove_folder)

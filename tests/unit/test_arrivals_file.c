@@ -91,8 +91,7 @@ assert_call(const struct cs_arrival *found, uint64_t number)
 		    found->root == call.root && found->is_deferred == call.is_deferred);
 }
 
-static void
-what_is_recorded_is_read_again(void **state)
+TEST(what_is_recorded_is_read_again)
 {
 	struct cs_arrivals arrivals;
 	record(1000, 1000);
@@ -126,8 +125,7 @@ what_is_recorded_is_read_again(void **state)
 	unlink(path);
 }
 
-static void
-the_line_through_two_synchronisations_leads_to_rank_0s_clock(void **state)
+TEST(the_line_through_two_synchronisations_leads_to_rank_0s_clock)
 {
 	struct cs_arrivals arrivals;
 	record(1, 1);
@@ -147,8 +145,7 @@ the_line_through_two_synchronisations_leads_to_rank_0s_clock(void **state)
 	unlink(path);
 }
 
-static void
-more_calls_than_the_limit_are_counted_and_left_out(void **state)
+TEST(more_calls_than_the_limit_are_counted_and_left_out)
 {
 	struct cs_arrivals arrivals;
 	record(1000, 170);
@@ -161,8 +158,7 @@ more_calls_than_the_limit_are_counted_and_left_out(void **state)
 }
 
 /* As a job that was killed leaves it: at any byte. */
-static void
-a_file_that_ends_early_is_read_as_far_as_it_goes(void **state)
+TEST(a_file_that_ends_early_is_read_as_far_as_it_goes)
 {
 	size_t bytes;
 	record(40, 40);
@@ -222,8 +218,7 @@ assert_possible(const struct cs_arrivals *arrivals)
 	(void)cs_arrivals_drift(arrivals);
 }
 
-static void
-damaged_files_are_told_or_read_as_far_as_they_are_possible(void **state)
+TEST(damaged_files_are_told_or_read_as_far_as_they_are_possible)
 {
 	uint64_t seed = first_seed(), random = seed;
 	size_t bytes, told = 0, refused = 0;
@@ -276,8 +271,7 @@ assert_damage(size_t record, size_t at, unsigned char value, const char *what)
 	assert_damage_told(record, at, value, record, what);
 }
 
-static void
-each_damage_has_its_name(void **state)
+TEST(each_damage_has_its_name)
 {
 	record(4, 4); /* a clock, three communicators, four calls, a clock, the end */
 	assert_damage(0, CS_AT_KIND, 9, "no such kind");
@@ -297,8 +291,7 @@ each_damage_has_its_name(void **state)
 	unlink(path);
 }
 
-static void
-what_is_no_file_of_arrivals_is_told(void **state)
+TEST(what_is_no_file_of_arrivals_is_told)
 {
 	struct cs_arrivals arrivals;
 	size_t bytes;
@@ -322,8 +315,7 @@ what_is_no_file_of_arrivals_is_told(void **state)
 	unlink(path);
 }
 
-static void
-a_file_that_is_there_stays_as_it_is(void **state)
+TEST(a_file_that_is_there_stays_as_it_is)
 {
 	char next[320];
 	struct cs_arrivals_writer *writer = malloc(sizeof *writer);
@@ -341,8 +333,7 @@ a_file_that_is_there_stays_as_it_is(void **state)
 	free(writer);
 }
 
-static void
-a_folder_that_is_not_there_is_an_error_and_nothing_is_open(void **state)
+TEST(a_folder_that_is_not_there_is_an_error_and_nothing_is_open)
 {
 	char wrong[320];
 	struct cs_arrivals_writer *writer = malloc(sizeof *writer);
@@ -393,8 +384,7 @@ begin_recording(void)
 }
 
 /* Without a signal, which would end the program. (The line comes once in a process: here.) */
-static void
-a_file_that_may_not_grow_ends_the_recording_and_nothing_else(void **state)
+TEST(a_file_that_may_not_grow_ends_the_recording_and_nothing_else)
 {
 	struct rlimit limit, less;
 	struct cs_arrivals_writer *writer = begin_recording();
@@ -409,8 +399,7 @@ a_file_that_may_not_grow_ends_the_recording_and_nothing_else(void **state)
 }
 
 /* As a daemon does, which then opens files of its own. */
-static void
-a_descriptor_that_the_program_has_closed_and_taken_is_left_alone(void **state)
+TEST(a_descriptor_that_the_program_has_closed_and_taken_is_left_alone)
 {
 	char others[320];
 	struct stat is;
@@ -435,8 +424,7 @@ a_descriptor_that_the_program_has_closed_and_taken_is_left_alone(void **state)
 }
 
 /* A call that leaves long after the last block went out does not stay in memory. */
-static void
-a_late_call_goes_out_with_what_was_before_it(void **state)
+TEST(a_late_call_goes_out_with_what_was_before_it)
 {
 	struct cs_arrivals arrivals;
 	struct cs_arrivals_writer *writer = begin_recording();
@@ -460,19 +448,5 @@ int
 main(void)
 {
 	cs_log_set_speaker(true);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_recorded_is_read_again),
-		cmocka_unit_test(the_line_through_two_synchronisations_leads_to_rank_0s_clock),
-		cmocka_unit_test(more_calls_than_the_limit_are_counted_and_left_out),
-		cmocka_unit_test(a_file_that_ends_early_is_read_as_far_as_it_goes),
-		cmocka_unit_test(damaged_files_are_told_or_read_as_far_as_they_are_possible),
-		cmocka_unit_test(each_damage_has_its_name),
-		cmocka_unit_test(what_is_no_file_of_arrivals_is_told),
-		cmocka_unit_test(a_file_that_is_there_stays_as_it_is),
-		cmocka_unit_test(a_folder_that_is_not_there_is_an_error_and_nothing_is_open),
-		cmocka_unit_test(a_file_that_may_not_grow_ends_the_recording_and_nothing_else),
-		cmocka_unit_test(a_descriptor_that_the_program_has_closed_and_taken_is_left_alone),
-		cmocka_unit_test(a_late_call_goes_out_with_what_was_before_it),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return run_all(make_folder, remove_folder);
 }

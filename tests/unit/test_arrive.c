@@ -196,8 +196,7 @@ permute(struct node *node, int *order, int from)
 	return count;
 }
 
-static void
-the_last_of_every_order_comes_out_with_the_same(void **state)
+TEST(the_last_of_every_order_comes_out_with_the_same)
 {
 	static const int orders[] = { 0, 1, 2, 6, 24, 120, 720 };
 	for (int ranks = 2; ranks <= 6; ranks++) {
@@ -222,8 +221,7 @@ step_all(struct node *node, uint64_t *random)
 	}
 }
 
-static void
-parts_and_rounds_do_not_meet_each_other(void **state)
+TEST(parts_and_rounds_do_not_meet_each_other)
 {
 	uint64_t seed = first_seed(), random = seed;
 	for (int ranks = 2; ranks <= WORLD_MOST; ranks++) {
@@ -243,8 +241,7 @@ parts_and_rounds_do_not_meet_each_other(void **state)
 }
 
 /* Of more rounds than a word can tell apart. */
-static void
-rounds_without_end_are_told_apart(void **state)
+TEST(rounds_without_end_are_told_apart)
 {
 	uint64_t random = first_seed();
 	struct node node;
@@ -259,8 +256,7 @@ rounds_without_end_are_told_apart(void **state)
 
 /* --- one that is early, and calls that went wrong --------------------------------------------- */
 
-static void
-an_early_rank_is_as_many_calls_ahead_as_there_are_lines(void **state)
+TEST(an_early_rank_is_as_many_calls_ahead_as_there_are_lines)
 {
 	struct node node;
 	make_node(&node, 3);
@@ -284,8 +280,7 @@ an_early_rank_is_as_many_calls_ahead_as_there_are_lines(void **state)
 }
 
 /* In a call of many rounds it is as many rounds ahead. */
-static void
-an_early_rank_waits_in_a_long_call(void **state)
+TEST(an_early_rank_waits_in_a_long_call)
 {
 	struct node node;
 	make_node(&node, 2);
@@ -304,8 +299,7 @@ an_early_rank_waits_in_a_long_call(void **state)
 }
 
 /* One rank has made another call in the place of each: what the others left does not matter. */
-static void
-words_of_a_call_that_went_wrong_are_nobodys(void **state)
+TEST(words_of_a_call_that_went_wrong_are_nobodys)
 {
 	struct node node;
 	make_node(&node, 2);
@@ -324,8 +318,7 @@ words_of_a_call_that_went_wrong_are_nobodys(void **state)
 }
 
 /* Who takes the words of another call for its own has nobody to meet. */
-static void
-a_set_of_the_wrong_call_is_seen(void **state)
+TEST(a_set_of_the_wrong_call_is_seen)
 {
 	struct node node;
 	make_node(&node, 2);
@@ -340,17 +333,4 @@ a_set_of_the_wrong_call_is_seen(void **state)
 	world_clear(&node.world);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_of_every_order_comes_out_with_the_same),
-		cmocka_unit_test(parts_and_rounds_do_not_meet_each_other),
-		cmocka_unit_test(rounds_without_end_are_told_apart),
-		cmocka_unit_test(an_early_rank_is_as_many_calls_ahead_as_there_are_lines),
-		cmocka_unit_test(an_early_rank_waits_in_a_long_call),
-		cmocka_unit_test(words_of_a_call_that_went_wrong_are_nobodys),
-		cmocka_unit_test(a_set_of_the_wrong_call_is_seen),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

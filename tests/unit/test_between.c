@@ -200,8 +200,7 @@ sent_by(int nodes, int ppn, int lanes, size_t bytes)
 }
 
 /* Lanes that each carry a part of one message make it no longer. */
-static void
-lanes_send_as_much_as_one(void **state)
+TEST(lanes_send_as_much_as_one)
 {
 	assert_int_equal(sent_by(2, 8, 1, 4096), 8 * 8 * 4096);
 	for (int lanes = 2; lanes <= 4; lanes++) /* parts begin at multiples of 64 bytes */
@@ -213,8 +212,7 @@ lanes_send_as_much_as_one(void **state)
 /* Bruck passes blocks on whoever they are for, so those that another lane carries take their place,
  * too: two blocks of three other nodes' go in each of two rounds. Where lanes outnumber the other
  * nodes all are parts. */
-static void
-blocks_of_other_lanes_are_padded(void **state)
+TEST(blocks_of_other_lanes_are_padded)
 {
 	const size_t message = 4 * 4 * 4096;
 	assert_int_equal(sent_by(4, 4, 1, 4096), 4 * message);
@@ -229,8 +227,7 @@ blocks_of_other_lanes_are_padded(void **state)
 
 /* Allgathers leave as many plans as they have counts; what they leave in the leader's arrays makes
  * no others. */
-static void
-arrays_of_other_calls_make_no_plans(void **state)
+TEST(arrays_of_other_calls_make_no_plans)
 {
 	static const struct {
 		enum cs_coll coll;
@@ -275,8 +272,7 @@ ends_with(struct cs_node_op *node, uint64_t rounds, uint64_t each)
 }
 
 /* A step is never taken for one of another call: so many of them end the job first. */
-static void
-steps_stay_within_their_call(void **state)
+TEST(steps_stay_within_their_call)
 {
 	struct fixture fixture;
 	make(&fixture, 2, 2, 0, 1, 0);
@@ -295,14 +291,4 @@ steps_stay_within_their_call(void **state)
 	clear(&fixture);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lanes_send_as_much_as_one),
-		cmocka_unit_test(blocks_of_other_lanes_are_padded),
-		cmocka_unit_test(arrays_of_other_calls_make_no_plans),
-		cmocka_unit_test(steps_stay_within_their_call),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -74,8 +74,7 @@ parsed(const char *label)
 	return tuning;
 }
 
-static void
-what_is_compiled_is_what_the_text_says(void **state)
+TEST(what_is_compiled_is_what_the_text_says)
 {
 	struct cs_tuning_errors errors = { 0 };
 	struct cs_tuning *from_text = parsed("a label"), *compiled;
@@ -89,8 +88,7 @@ what_is_compiled_is_what_the_text_says(void **state)
 }
 
 /* As the installed one is, until somebody edits it. */
-static void
-a_file_is_parsed_only_if_it_says_something_else(void **state)
+TEST(a_file_is_parsed_only_if_it_says_something_else)
 {
 	struct cs_tuning_errors errors = { 0 };
 	struct cs_tuning *loaded, *from_text;
@@ -113,12 +111,4 @@ a_file_is_parsed_only_if_it_says_something_else(void **state)
 	cs_tuning_destroy(from_text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_compiled_is_what_the_text_says),
-		cmocka_unit_test(a_file_is_parsed_only_if_it_says_something_else),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

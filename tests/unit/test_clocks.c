@@ -142,8 +142,7 @@ error_at(const struct pretended *rank, const struct pretended *root,
 	return (uint64_t)(found > right ? found - right : right - found);
 }
 
-static void
-offsets_are_right_to_within_the_residual(void **state)
+TEST(offsets_are_right_to_within_the_residual)
 {
 	uint64_t random = first_seed();
 	printf("# TEST_SEED=%llu\n", (unsigned long long)random);
@@ -172,8 +171,7 @@ offsets_are_right_to_within_the_residual(void **state)
 	}
 }
 
-static void
-two_synchronisations_follow_the_drift(void **state)
+TEST(two_synchronisations_follow_the_drift)
 {
 	enum { SIZE = 13 };
 	struct pretended ranks[SIZE];
@@ -203,8 +201,7 @@ two_synchronisations_follow_the_drift(void **state)
 	}
 }
 
-static void
-a_message_that_fails_is_told(void **state)
+TEST(a_message_that_fails_is_told)
 {
 	struct pretended ranks[2];
 	uint64_t random = first_seed();
@@ -222,13 +219,4 @@ a_message_that_fails_is_told(void **state)
 	mail[0][1] = NULL;
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(offsets_are_right_to_within_the_residual),
-		cmocka_unit_test(two_synchronisations_follow_the_drift),
-		cmocka_unit_test(a_message_that_fails_is_told),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -39,8 +39,7 @@ static const struct machine near_cores = { .cached = 40, .streamed = 40 },
 			    far_cores = { .cached = 400, .streamed = 40 },
 				    between = { .cached = 70, .streamed = 40 };
 
-static void
-near_cores_stay_in_the_cache(void **state)
+TEST(near_cores_stay_in_the_cache)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_LONG_ONES, SETTLE);
@@ -48,8 +47,7 @@ near_cores_stay_in_the_cache(void **state)
 	assert_int_equal(policy.trial.serving, CS_COPY_CACHED);
 }
 
-static void
-far_cores_go_past_it_as_soon_as_memory_is_known(void **state)
+TEST(far_cores_go_past_it_as_soon_as_memory_is_known)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_LONG_ONES, SETTLE);
@@ -62,8 +60,7 @@ far_cores_go_past_it_as_soon_as_memory_is_known(void **state)
 }
 
 /* Cached copies are slow as long as the ring remembers the streamed ones, then fast. */
-static void
-cached_puts_get_the_time_they_need(void **state)
+TEST(cached_puts_get_the_time_they_need)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_LONG_ONES, SETTLE);
@@ -77,8 +74,7 @@ cached_puts_get_the_time_they_need(void **state)
 }
 
 /* What streaming costs the readers must be paid for. */
-static void
-less_than_twice_is_not_enough(void **state)
+TEST(less_than_twice_is_not_enough)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_LONG_ONES, SETTLE);
@@ -87,8 +83,7 @@ less_than_twice_is_not_enough(void **state)
 }
 
 /* A short copy's reader waits for its first line. */
-static void
-less_than_four_times_is_not_enough_for_short_ones(void **state)
+TEST(less_than_four_times_is_not_enough_for_short_ones)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_SHORT_ONES, SETTLE);
@@ -103,8 +98,7 @@ less_than_four_times_is_not_enough_for_short_ones(void **state)
 }
 
 /* Ranks that are moved: away from each other it shows in each use, together in the next trial. */
-static void
-both_ways_and_back(void **state)
+TEST(both_ways_and_back)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_LONG_ONES, SETTLE);
@@ -118,8 +112,7 @@ both_ways_and_back(void **state)
 }
 
 /* Of what a rank copies, some is read by ranks that share a cache with it and some by others. */
-static void
-the_mean_of_near_and_far_counts(void **state)
+TEST(the_mean_of_near_and_far_counts)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_LONG_ONES, SETTLE);
@@ -131,8 +124,7 @@ the_mean_of_near_and_far_counts(void **state)
 }
 
 /* A rank that loses its core in the middle of a copy. */
-static void
-what_happens_now_and_then_says_nothing(void **state)
+TEST(what_happens_now_and_then_says_nothing)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_LONG_ONES, SETTLE);
@@ -144,8 +136,7 @@ what_happens_now_and_then_says_nothing(void **state)
 }
 
 /* In 4 GiB some windows; two at most where cached ones are beyond hope. */
-static void
-trials_become_rare(void **state)
+TEST(trials_become_rare)
 {
 	int pieces = (int)(((size_t)4 << 30) / PIECE);
 	struct cs_copy_policy policy;
@@ -159,8 +150,7 @@ trials_become_rare(void **state)
 
 /* Results that fit into the cache, results that do not, and what lies between: 1.3 times is too
  * little. */
-static void
-results_go_past_a_cache_that_does_not_hold_them(void **state)
+TEST(results_go_past_a_cache_that_does_not_hold_them)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_RESULTS, SETTLE);
@@ -178,8 +168,7 @@ results_go_past_a_cache_that_does_not_hold_them(void **state)
 }
 
 /* Memory takes the first in at once, but not a row of them. */
-static void
-a_burst_decides_nothing(void **state)
+TEST(a_burst_decides_nothing)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_AUTO, CS_COPY_RESULTS, SETTLE);
@@ -188,8 +177,7 @@ a_burst_decides_nothing(void **state)
 	assert_int_equal(policy.trial.changes, 0);
 }
 
-static void
-forced_is_forced(void **state)
+TEST(forced_is_forced)
 {
 	struct cs_copy_policy policy;
 	cs_copy_policy_init(&policy, CS_SWITCH_ON, CS_COPY_LONG_ONES, SETTLE);
@@ -201,8 +189,7 @@ forced_is_forced(void **state)
 }
 
 /* Each way, all alignments against a line at both ends. */
-static void
-every_byte_arrives_and_no_other(void **state)
+TEST(every_byte_arrives_and_no_other)
 {
 	enum { MOST = 300 << 10, EDGE = 64 };
 	unsigned char *from = malloc(MOST + 2 * EDGE), *to = malloc(MOST + 2 * EDGE);
@@ -235,23 +222,4 @@ every_byte_arrives_and_no_other(void **state)
 	free(to);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(near_cores_stay_in_the_cache),
-		cmocka_unit_test(far_cores_go_past_it_as_soon_as_memory_is_known),
-		cmocka_unit_test(cached_puts_get_the_time_they_need),
-		cmocka_unit_test(less_than_twice_is_not_enough),
-		cmocka_unit_test(less_than_four_times_is_not_enough_for_short_ones),
-		cmocka_unit_test(both_ways_and_back),
-		cmocka_unit_test(the_mean_of_near_and_far_counts),
-		cmocka_unit_test(what_happens_now_and_then_says_nothing),
-		cmocka_unit_test(trials_become_rare),
-		cmocka_unit_test(results_go_past_a_cache_that_does_not_hold_them),
-		cmocka_unit_test(a_burst_decides_nothing),
-		cmocka_unit_test(forced_is_forced),
-		cmocka_unit_test(every_byte_arrives_and_no_other),
-	};
-	return cmocka_run_group_tests_name("put", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

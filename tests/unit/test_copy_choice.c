@@ -51,8 +51,7 @@ static const struct machine copied_in_wins = { .copied_in = 3000, .single_copy =
 static const struct machine copied_in_wins_by_far = { .copied_in = 3000, .single_copy = 60000 };
 static const struct machine much_alike = { .copied_in = 5000, .single_copy = 4800 };
 
-static void
-what_takes_less_is_found_in_the_first_trial(void **state)
+TEST(what_takes_less_is_found_in_the_first_trial)
 {
 	struct owner owner = { .single_copy = 0 };
 	make_calls(&owner, SOON, single_copy_wins);
@@ -62,8 +61,7 @@ what_takes_less_is_found_in_the_first_trial(void **state)
 	assert_true(owner.single_copy > 9900);
 }
 
-static void
-what_takes_more_is_not_kept(void **state)
+TEST(what_takes_more_is_not_kept)
 {
 	struct owner owner = { .single_copy = 0 };
 	make_calls(&owner, 10000, copied_in_wins);
@@ -72,8 +70,7 @@ what_takes_more_is_not_kept(void **state)
 }
 
 /* Such a way is not tried again soon. */
-static void
-what_takes_much_more_is_given_up_at_once(void **state)
+TEST(what_takes_much_more_is_given_up_at_once)
 {
 	struct owner owner = { .single_copy = 0 };
 	make_calls(&owner, 100, copied_in_wins_by_far);
@@ -81,8 +78,7 @@ what_takes_much_more_is_given_up_at_once(void **state)
 }
 
 /* A twentieth is not worth a change. */
-static void
-what_is_much_alike_stays_as_it_was(void **state)
+TEST(what_is_much_alike_stays_as_it_was)
 {
 	struct owner owner = { .single_copy = 0 };
 	make_calls(&owner, 10000, much_alike);
@@ -94,8 +90,7 @@ what_is_much_alike_stays_as_it_was(void **state)
 }
 
 /* Cores may come to share a cache, or not, while a job runs. */
-static void
-a_change_of_the_machine_is_noticed(void **state)
+TEST(a_change_of_the_machine_is_noticed)
 {
 	struct owner owner = { .single_copy = 0 };
 	make_calls(&owner, 10000, single_copy_wins);
@@ -106,8 +101,7 @@ a_change_of_the_machine_is_noticed(void **state)
 }
 
 /* The first call of a way is not timed: it finds the caches as the other way left them. */
-static void
-the_cost_of_the_change_does_not_count(void **state)
+TEST(the_cost_of_the_change_does_not_count)
 {
 	struct owner owner = { .single_copy = 0 };
 	make_calls(&owner, SOON,
@@ -116,8 +110,7 @@ the_cost_of_the_change_does_not_count(void **state)
 }
 
 /* One call of each way in four is disturbed. */
-static void
-what_disturbs_does_not_decide(void **state)
+TEST(what_disturbs_does_not_decide)
 {
 	for (int quiet = 0; quiet < 2; quiet++) {
 		struct owner owner = { .single_copy = 0 };
@@ -133,8 +126,7 @@ what_disturbs_does_not_decide(void **state)
 	}
 }
 
-static void
-without_readers_nothing_is_judged(void **state)
+TEST(without_readers_nothing_is_judged)
 {
 	struct cs_copy_choice choice = { .calls = 0 };
 	int single_copy = 0;
@@ -148,8 +140,7 @@ without_readers_nothing_is_judged(void **state)
 	assert_in_range(single_copy, 10, 60);
 }
 
-static void
-trials_become_rare(void **state)
+TEST(trials_become_rare)
 {
 	struct owner owner = { .single_copy = 0 };
 	make_calls(&owner, 100000, copied_in_wins);
@@ -158,8 +149,7 @@ trials_become_rare(void **state)
 	assert_in_range(owner.single_copy - before, 40, 60);
 }
 
-static void
-sizes_are_told_apart(void **state)
+TEST(sizes_are_told_apart)
 {
 	static const size_t first[CS_COPY_CHOICE_SIZES] =
 		{ CS_COPY_CHOICE_LEAST, 32 << 10, 128 << 10, 512 << 10, 2 << 20 };
@@ -171,8 +161,7 @@ sizes_are_told_apart(void **state)
 	assert_int_equal(cs_copy_choice_size(SIZE_MAX), CS_COPY_CHOICE_SIZES - 1);
 }
 
-static void
-picoseconds_per_byte_are_a_time_a_byte(void **state)
+TEST(picoseconds_per_byte_are_a_time_a_byte)
 {
 	_Atomic uint32_t ps_per_byte = 0;
 	cs_copy_choice_note(&ps_per_byte, 1000, 250);
@@ -187,8 +176,7 @@ picoseconds_per_byte_are_a_time_a_byte(void **state)
 	assert_true(ps_per_byte > 0);
 }
 
-static void
-memory_is_readable_or_not(void **state)
+TEST(memory_is_readable_or_not)
 {
 	struct cs_readable readable = { .next = 0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -211,8 +199,7 @@ memory_is_readable_or_not(void **state)
 }
 
 /* What was tried lately is not tried again. */
-static void
-known_memory_is_not_tried_again(void **state)
+TEST(known_memory_is_not_tried_again)
 {
 	struct cs_readable readable = { .next = 0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -229,23 +216,4 @@ known_memory_is_not_tried_again(void **state)
 	munmap(memory + page, CS_READABLE_KNOWN * page);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_takes_less_is_found_in_the_first_trial),
-		cmocka_unit_test(what_takes_more_is_not_kept),
-		cmocka_unit_test(what_takes_much_more_is_given_up_at_once),
-		cmocka_unit_test(what_is_much_alike_stays_as_it_was),
-		cmocka_unit_test(a_change_of_the_machine_is_noticed),
-		cmocka_unit_test(the_cost_of_the_change_does_not_count),
-		cmocka_unit_test(what_disturbs_does_not_decide),
-		cmocka_unit_test(without_readers_nothing_is_judged),
-		cmocka_unit_test(trials_become_rare),
-		cmocka_unit_test(sizes_are_told_apart),
-		cmocka_unit_test(picoseconds_per_byte_are_a_time_a_byte),
-		cmocka_unit_test(memory_is_readable_or_not),
-		cmocka_unit_test(known_memory_is_not_tried_again),
-	};
-	return cmocka_run_group_tests_name("reach", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -40,8 +40,7 @@ expect_part(int problems, const char *part)
 
 /* --- settings, modules ------------------------------------------------------------------------ */
 
-static void
-each_complaint_is_a_problem(void **state)
+TEST(each_complaint_is_a_problem)
 {
 	struct cs_settings settings = { 0 };
 	begin();
@@ -57,8 +56,7 @@ each_complaint_is_a_problem(void **state)
 		       "for ranks of several\n");
 }
 
-static void
-one_module_is_enough_and_none_is_a_problem(void **state)
+TEST(one_module_is_enough_and_none_is_a_problem)
 {
 	struct cs_module_facts facts = { "/l/collshim", true, true, true, true };
 	begin();
@@ -90,8 +88,7 @@ usual_segments(void)
 					  .budget = (size_t)256 << 20, .huge = "always" };
 }
 
-static void
-segments_need_dev_shm_only_without_memfd(void **state)
+TEST(segments_need_dev_shm_only_without_memfd)
 {
 	struct cs_segment_facts facts = usual_segments();
 	begin();
@@ -124,8 +121,7 @@ segments_need_dev_shm_only_without_memfd(void **state)
 		       "job (shm_budget: unlimited)");
 }
 
-static void
-what_was_asked_for_and_cannot_be_is_a_problem(void **state)
+TEST(what_was_asked_for_and_cannot_be_is_a_problem)
 {
 	struct cs_segment_facts facts = usual_segments();
 	facts.kind = CS_SHM_MEMFD;
@@ -162,8 +158,7 @@ what_was_asked_for_and_cannot_be_is_a_problem(void **state)
 	expect_said(0, "  note     COLLSHIM_SHM=off: every call goes to the MPI\n");
 }
 
-static void
-a_refused_copy_names_what_refuses_it(void **state)
+TEST(a_refused_copy_names_what_refuses_it)
 {
 	struct cs_copy_facts facts = { CS_SWITCH_AUTO, 0, 1 };
 	begin();
@@ -189,8 +184,7 @@ a_refused_copy_names_what_refuses_it(void **state)
 	expect_part(0, "  note     COLLSHIM_CMA=off:");
 }
 
-static void
-cores_are_told_from_their_hardware_threads(void **state)
+TEST(cores_are_told_from_their_hardware_threads)
 {
 	struct cs_topo_counts counts = { 2, 4, 64, 128, 2, 4, 64, 128 };
 	begin();
@@ -214,8 +208,7 @@ cores_are_told_from_their_hardware_threads(void **state)
 
 /* --- locked memory ---------------------------------------------------------------------------- */
 
-static void
-too_little_lockable_memory_is_a_problem_where_there_is_a_device(void **state)
+TEST(too_little_lockable_memory_is_a_problem_where_there_is_a_device)
 {
 	static const struct {
 		struct cs_lock_facts facts;
@@ -260,8 +253,7 @@ too_little_lockable_memory_is_a_problem_where_there_is_a_device(void **state)
 	}
 }
 
-static void
-what_cannot_be_watched_is_a_note(void **state)
+TEST(what_cannot_be_watched_is_a_note)
 {
 	begin();
 	cs_doctor_watch(&doctor, 0, 1);
@@ -497,8 +489,7 @@ look(const struct cs_verbs_facts *facts)
 	"  ok       rdma2:1: InfiniBand, LID 7, MTU 4096, active, in another NUMA domain of this " \
 	"package\n"
 
-static void
-the_nearest_device_is_tried_and_all_is_given_back(void **state)
+TEST(the_nearest_device_is_tried_and_all_is_given_back)
 {
 	struct cs_verbs_facts facts = usual_verbs(CS_WIRE_AUTO, NULL);
 	assert_true(look(&facts));
@@ -527,8 +518,7 @@ counted_distance(const char *device)
 }
 
 /* The first question of a process loads the machine's topology. */
-static void
-distance_is_asked_for_only_where_there_is_a_choice(void **state)
+TEST(distance_is_asked_for_only_where_there_is_a_choice)
 {
 	static const struct {
 		int devices;
@@ -550,8 +540,7 @@ distance_is_asked_for_only_where_there_is_a_choice(void **state)
 	}
 }
 
-static void
-whatever_is_refused_is_named_with_its_reason(void **state)
+TEST(whatever_is_refused_is_named_with_its_reason)
 {
 	static const struct {
 		const char *verb, *said;
@@ -574,8 +563,7 @@ whatever_is_refused_is_named_with_its_reason(void **state)
 	}
 }
 
-static void
-a_machine_without_devices_is_a_problem_only_if_they_were_asked_for(void **state)
+TEST(a_machine_without_devices_is_a_problem_only_if_they_were_asked_for)
 {
 	static const struct {
 		enum cs_wire_kind wire;
@@ -608,8 +596,7 @@ a_machine_without_devices_is_a_problem_only_if_they_were_asked_for(void **state)
 	}
 }
 
-static void
-a_device_that_is_not_there_is_a_problem(void **state)
+TEST(a_device_that_is_not_there_is_a_problem)
 {
 	struct cs_verbs_facts facts = usual_verbs(CS_WIRE_AUTO, "rdma7");
 	assert_false(look(&facts));
@@ -628,8 +615,7 @@ a_device_that_is_not_there_is_a_problem(void **state)
 		       "not used\n" PORTS);
 }
 
-static void
-watching_leaves_the_watched_page_alone(void **state)
+TEST(watching_leaves_the_watched_page_alone)
 {
 	errno = 0;
 	if (!cs_ib_try_watch()) {
@@ -643,25 +629,4 @@ watching_leaves_the_watched_page_alone(void **state)
 	close(next);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_complaint_is_a_problem),
-		cmocka_unit_test(one_module_is_enough_and_none_is_a_problem),
-		cmocka_unit_test(segments_need_dev_shm_only_without_memfd),
-		cmocka_unit_test(what_was_asked_for_and_cannot_be_is_a_problem),
-		cmocka_unit_test(a_refused_copy_names_what_refuses_it),
-		cmocka_unit_test(cores_are_told_from_their_hardware_threads),
-		cmocka_unit_test(too_little_lockable_memory_is_a_problem_where_there_is_a_device),
-		cmocka_unit_test(what_cannot_be_watched_is_a_note),
-		cmocka_unit_test(the_nearest_device_is_tried_and_all_is_given_back),
-		cmocka_unit_test(distance_is_asked_for_only_where_there_is_a_choice),
-		cmocka_unit_test(whatever_is_refused_is_named_with_its_reason),
-		cmocka_unit_test(
-			a_machine_without_devices_is_a_problem_only_if_they_were_asked_for),
-		cmocka_unit_test(a_device_that_is_not_there_is_a_problem),
-		cmocka_unit_test(watching_leaves_the_watched_page_alone),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

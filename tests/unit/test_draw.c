@@ -63,8 +63,7 @@ written(const struct cs_plan *plans, int ranks, write_drawing *write)
 	return text;
 }
 
-static void
-a_table_has_a_row_for_each_rank_and_a_column_for_each_round(void **state)
+TEST(a_table_has_a_row_for_each_rank_and_a_column_for_each_round)
 {
 	char *text = written(pair, 2, cs_drawing_write_text);
 	assert_string_equal(text, "rank  start         round 1\n"
@@ -75,8 +74,7 @@ a_table_has_a_row_for_each_rank_and_a_column_for_each_round(void **state)
 }
 
 /* Each time of a loop is drawn. */
-static void
-a_loop_is_drawn_as_its_steps_would_be(void **state)
+TEST(a_loop_is_drawn_as_its_steps_would_be)
 {
 	static struct cs_step gives[] = { { .kind = CS_STEP_SEND, .peer = 1, .bytes = 24 },
 					  { .kind = CS_STEP_WAIT, .peer = -1 },
@@ -124,8 +122,7 @@ write_rounds(const struct cs_drawing *drawing, FILE *file)
 	return cs_drawing_write_svg(drawing, "a < b & c", NULL, NULL, file);
 }
 
-static void
-a_time_line_has_arrows_and_boxes(void **state)
+TEST(a_time_line_has_arrows_and_boxes)
 {
 	char *text = written(pair, 2, write_rounds);
 	assert_contains(text, "<title>a &lt; b &amp; c</title>");
@@ -151,8 +148,7 @@ write_times(const struct cs_drawing *drawing, FILE *file)
 }
 
 /* 10 us are 1000 pixels, from x = 70. */
-static void
-given_times_say_where_arrows_begin_and_end(void **state)
+TEST(given_times_say_where_arrows_begin_and_end)
 {
 	char *text = written(pair, 2, write_times);
 	assert_contains(text, "<line class=\"m0\" x1=\"70.0\" y1=\"76\" x2=\"870.0\" y2=\"116\">");
@@ -163,8 +159,7 @@ given_times_say_where_arrows_begin_and_end(void **state)
 	free(text);
 }
 
-static void
-plans_that_do_not_fit_together_are_refused(void **state)
+TEST(plans_that_do_not_fit_together_are_refused)
 {
 	struct cs_step unheard[] = { message(CS_STEP_SEND, 1, 0, 8), wait_for(0) };
 	struct cs_step recv_first[] = { message(CS_STEP_RECV, 1, 0, 8), wait_for(0),
@@ -234,8 +229,7 @@ compare_with_verdict(const struct cs_algorithm *algorithm, int ranks)
 		cs_plan_fini(&plans[rank]);
 }
 
-static void
-rounds_messages_and_bytes_are_those_of_the_proof(void **state)
+TEST(rounds_messages_and_bytes_are_those_of_the_proof)
 {
 	unsigned compared = 0;
 	const struct cs_algorithm *algorithm;
@@ -263,8 +257,7 @@ request_for(const char *what, int ranks)
 								  .is_block_placed = true } };
 }
 
-static void
-a_call_is_drawn(void **state)
+TEST(a_call_is_drawn)
 {
 	char *text = NULL, complaint[CS_DRAW_COMPLAINT];
 	char *const words[] = { "window=1" };
@@ -284,8 +277,7 @@ a_call_is_drawn(void **state)
 	free(text);
 }
 
-static void
-an_svg_may_go_where_the_text_would(void **state)
+TEST(an_svg_may_go_where_the_text_would)
 {
 	char *text = NULL, complaint[CS_DRAW_COMPLAINT];
 	size_t length;
@@ -299,8 +291,7 @@ an_svg_may_go_where_the_text_would(void **state)
 	free(text);
 }
 
-static void
-what_cannot_be_drawn_is_refused_with_a_word_of_help(void **state)
+TEST(what_cannot_be_drawn_is_refused_with_a_word_of_help)
 {
 	static char *const wide[] = { "window=300" }, *const unknown[] = { "windw=3" },
 		    *const bare[] = { "window" },
@@ -362,8 +353,7 @@ what_cannot_be_drawn_is_refused_with_a_word_of_help(void **state)
 	}
 }
 
-static void
-a_file_that_cannot_be_written_is_told(void **state)
+TEST(a_file_that_cannot_be_written_is_told)
 {
 	char complaint[CS_DRAW_COMPLAINT];
 	struct cs_draw_request request = request_for("bcast:binomial", 4);
@@ -372,20 +362,4 @@ a_file_that_cannot_be_written_is_told(void **state)
 	assert_contains(complaint, "--svg /nonexistent/drawing.svg: No such file");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_table_has_a_row_for_each_rank_and_a_column_for_each_round),
-		cmocka_unit_test(a_loop_is_drawn_as_its_steps_would_be),
-		cmocka_unit_test(a_time_line_has_arrows_and_boxes),
-		cmocka_unit_test(given_times_say_where_arrows_begin_and_end),
-		cmocka_unit_test(plans_that_do_not_fit_together_are_refused),
-		cmocka_unit_test(rounds_messages_and_bytes_are_those_of_the_proof),
-		cmocka_unit_test(a_call_is_drawn),
-		cmocka_unit_test(an_svg_may_go_where_the_text_would),
-		cmocka_unit_test(what_cannot_be_drawn_is_refused_with_a_word_of_help),
-		cmocka_unit_test(a_file_that_cannot_be_written_is_told),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

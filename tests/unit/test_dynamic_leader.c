@@ -79,7 +79,8 @@ come(struct job *job, int rank)
 	struct cs_op *op = &job->ops[rank];
 	enum cs_coll coll = job->algorithm->coll;
 	size_t bytes = job->count * sizeof(float);
-	cs_op_init(op, &job->world.teams[rank], cs_call_signature(coll, 0) | bytes);
+	*op = (struct cs_op){ 0 };
+	cs_op_join(op, &job->world.teams[rank], cs_call_signature(coll, 0) | bytes);
 	cs_call_init(&op->call, coll, job->root, bytes);
 	op->call.count = job->count;
 	op->call.is_commutative = true;
@@ -215,8 +216,7 @@ each_order(const int *sizes, enum cs_coll coll, size_t count, enum way way)
 }
 
 /* Short vectors, and such as take two slots in parts. */
-static void
-who_is_early_leaves_in_every_order(void **state)
+TEST(who_is_early_leaves_in_every_order)
 {
 	static const int nodes[][4] = { { 2 }, { 3 }, { 4 }, { 5 }, { 6 }, { 2, 2 }, { 2, 3 },
 					{ 3, 3 }, { 2, 2, 2 }, { 1, 3, 2 }, { 4, 1, 1 } };
@@ -274,8 +274,7 @@ expect_same_bits(const int *sizes, enum cs_coll coll, size_t count, int root, en
 	clear_job(&job);
 }
 
-static void
-sums_have_the_same_bits_a_thousand_times(void **state)
+TEST(sums_have_the_same_bits_a_thousand_times)
 {
 	static const int nodes[][6] = { { 7 }, { 3, 4 }, { 2, 1, 3, 2, 2 } };
 	uint64_t seed = first_seed();
@@ -302,8 +301,7 @@ forge(struct job *job, uint64_t ahead, int inner, int local)
 	cs_arrive_meet(&op, 0, 0, inner, local);
 }
 
-static void
-a_word_of_the_wrong_call_is_seen(void **state)
+TEST(a_word_of_the_wrong_call_is_seen)
 {
 	struct job job;
 	uint64_t random = 1;
@@ -317,8 +315,7 @@ a_word_of_the_wrong_call_is_seen(void **state)
 	clear_job(&job);
 }
 
-static void
-a_fold_before_the_second_has_come_is_seen(void **state)
+TEST(a_fold_before_the_second_has_come_is_seen)
 {
 	struct job job;
 	uint64_t random = 1;
@@ -351,7 +348,8 @@ broadcast(struct job *job)
 	job->algorithm = cs_algorithm_by_name(CS_BCAST, "hier:dynamic");
 	for (int i = 0; i < CS_MAX_PARAMS; i++)
 		params[i] = job->algorithm->params[i].fallback;
-	cs_op_init(op, &job->world.teams[1], cs_call_signature(CS_BCAST, 0));
+	*op = (struct cs_op){ 0 };
+	cs_op_join(op, &job->world.teams[1], cs_call_signature(CS_BCAST, 0));
 	cs_call_init(&op->call, CS_BCAST, 0, sizeof block);
 	op->call.recv.base = block;
 	op->node.extras |= CS_OP_NONBLOCKING;
@@ -361,8 +359,7 @@ broadcast(struct job *job)
 }
 
 /* By windows ranks of a node read nothing of each other's, but see what calls they make. */
-static void
-another_call_of_the_own_node_ends_the_job(void **state)
+TEST(another_call_of_the_own_node_ends_the_job)
 {
 	static struct job job;
 	jmp_buf after_end;
@@ -380,15 +377,4 @@ another_call_of_the_own_node_ends_the_job(void **state)
 	clear_job(&job);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_is_early_leaves_in_every_order),
-		cmocka_unit_test(sums_have_the_same_bits_a_thousand_times),
-		cmocka_unit_test(a_word_of_the_wrong_call_is_seen),
-		cmocka_unit_test(a_fold_before_the_second_has_come_is_seen),
-		cmocka_unit_test(another_call_of_the_own_node_ends_the_job),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -79,8 +79,7 @@ expect_early(enum cs_coll coll, const char *name, const int *sizes, size_t each,
 }
 
 /* Rank 0 is the root. 30000 bytes are four slots. */
-static void
-ranks_of_one_node_leave_early(void **state)
+TEST(ranks_of_one_node_leave_early)
 {
 	static const int node[WORLD_MOST] = { 5 };
 	static const size_t bytes[] = { 40, 600, 2000, 8000, 30000 };
@@ -96,8 +95,7 @@ ranks_of_one_node_leave_early(void **state)
 }
 
 /* On several nodes those that drive nothing. */
-static void
-ranks_of_several_nodes_leave_early(void **state)
+TEST(ranks_of_several_nodes_leave_early)
 {
 	static const int nodes[WORLD_MOST] = { 3, 3 };
 	/* A round of a gather has 5461 of each: an operation that is stepped has one area slot. */
@@ -188,8 +186,7 @@ independent_of(enum cs_coll coll, int ranks, int missing)
 }
 
 /* Blocks and vectors that fit into the slots of a call. */
-static void
-nobody_waits_for_whom_it_does_not_need(void **state)
+TEST(nobody_waits_for_whom_it_does_not_need)
 {
 	static const int node[WORLD_MOST] = { 5 }, nodes[WORLD_MOST] = { 3, 3 };
 	static const size_t bytes[] = { 40, 600, 2000 };
@@ -229,13 +226,4 @@ nobody_waits_for_whom_it_does_not_need(void **state)
 	has_windows = false;
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_of_one_node_leave_early),
-		cmocka_unit_test(ranks_of_several_nodes_leave_early),
-		cmocka_unit_test(nobody_waits_for_whom_it_does_not_need),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -206,8 +206,7 @@ run(void)
 
 /* Carrying. */
 
-static void
-a_write_arrives_and_then_completes(void **state)
+TEST(a_write_arrives_and_then_completes)
 {
 	struct side a, b;
 	open_pair(&a, &b, (struct wish){ 0 });
@@ -231,8 +230,7 @@ a_write_arrives_and_then_completes(void **state)
 	assert_int_equal(fake_leaks(stderr), 0);
 }
 
-static void
-an_immediate_consumes_a_receive_without_memory(void **state)
+TEST(an_immediate_consumes_a_receive_without_memory)
 {
 	struct side a, b;
 	open_pair(&a, &b, (struct wish){ 0 });
@@ -252,8 +250,7 @@ an_immediate_consumes_a_receive_without_memory(void **state)
 	assert_next(&a, IBV_WC_SUCCESS);
 }
 
-static void
-inline_data_is_read_when_posted_and_other_data_when_carried(void **state)
+TEST(inline_data_is_read_when_posted_and_other_data_when_carried)
 {
 	struct side a, b;
 	open_pair(&a, &b, (struct wish){ .in_line = 64 });
@@ -270,8 +267,7 @@ inline_data_is_read_when_posted_and_other_data_when_carried(void **state)
 
 /* Queues. */
 
-static void
-a_send_queue_is_freed_by_polled_completions_only(void **state)
+TEST(a_send_queue_is_freed_by_polled_completions_only)
 {
 	struct side a, b;
 	open_pair(&a, &b, (struct wish){ .sends = 4 });
@@ -290,8 +286,7 @@ a_send_queue_is_freed_by_polled_completions_only(void **state)
 	assert_int_equal(post_write(&a, &b, 0, a.memory, 8, SIGNALED), ENOMEM);
 }
 
-static void
-a_completion_queue_that_overflows_is_dead(void **state)
+TEST(a_completion_queue_that_overflows_is_dead)
 {
 	struct side a, b;
 	struct said said;
@@ -318,8 +313,7 @@ a_completion_queue_that_overflows_is_dead(void **state)
 
 /* Refusals on the way. */
 
-static void
-an_error_flushes_what_follows(void **state)
+TEST(an_error_flushes_what_follows)
 {
 	struct side a, b;
 	open_pair(&a, &b, (struct wish){ 0 });
@@ -419,8 +413,7 @@ shrink_messages(struct side *a, struct side *b)
 	fake.devices[0].ports[0].attributes.max_msg_sz = 7;
 }
 
-static void
-keys_bounds_and_rights_are_checked(void **state)
+TEST(keys_bounds_and_rights_are_checked)
 {
 	const size_t room = sizeof((struct side *)0)->memory;
 	const struct {
@@ -455,8 +448,7 @@ keys_bounds_and_rights_are_checked(void **state)
 	}
 }
 
-static void
-what_finds_no_receive_waits(void **state)
+TEST(what_finds_no_receive_waits)
 {
 	struct side a, b;
 	open_pair(&a, &b, (struct wish){ 0 });
@@ -468,8 +460,7 @@ what_finds_no_receive_waits(void **state)
 	assert_next(&a, IBV_WC_SUCCESS);
 }
 
-static void
-both_ends_must_agree_on_the_connection(void **state)
+TEST(both_ends_must_agree_on_the_connection)
 {
 	for (int wrong = 0; wrong < 5; wrong++) {
 		set_up(NULL);
@@ -497,8 +488,7 @@ both_ends_must_agree_on_the_connection(void **state)
 
 enum { PEERS = 4, WRITES = 24 };
 
-static void
-order_holds_within_a_queue_pair_only(void **state)
+TEST(order_holds_within_a_queue_pair_only)
 {
 	uint64_t seed = first_seed();
 	bool has_overtaken = false;
@@ -536,8 +526,7 @@ order_holds_within_a_queue_pair_only(void **state)
 
 /* A flag in a write of its own, polled in memory: right on every vendor's device, and promised by
  * none. */
-static void
-torn_writes_overtake_each_other_until_a_receive_completes(void **state)
+TEST(torn_writes_overtake_each_other_until_a_receive_completes)
 {
 	bool has_overtaken = false;
 	for (uint64_t seed = 0; seed < 200; seed++) {
@@ -564,8 +553,7 @@ torn_writes_overtake_each_other_until_a_receive_completes(void **state)
 
 /* The machine. */
 
-static void
-limits_are_kept(void **state)
+TEST(limits_are_kept)
 {
 	struct ibv_device_attr *most = &fake.devices[0].attributes;
 	most->max_qp = most->max_mr = 1;
@@ -592,8 +580,7 @@ limits_are_kept(void **state)
 	open_side((struct wish){ 0 }); /* another machine has its own */
 }
 
-static void
-registration_is_refused_where_the_kernel_would(void **state)
+TEST(registration_is_refused_where_the_kernel_would)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct ibv_context *context = open_first();
@@ -624,25 +611,4 @@ registration_is_refused_where_the_kernel_would(void **state)
 	assert_int_equal(errno, EFAULT);
 }
 
-int
-main(void)
-{
-#define TEST(name) cmocka_unit_test_setup(name, set_up)
-	const struct CMUnitTest tests[] = {
-		TEST(a_write_arrives_and_then_completes),
-		TEST(an_immediate_consumes_a_receive_without_memory),
-		TEST(inline_data_is_read_when_posted_and_other_data_when_carried),
-		TEST(a_send_queue_is_freed_by_polled_completions_only),
-		TEST(a_completion_queue_that_overflows_is_dead),
-		TEST(an_error_flushes_what_follows),
-		TEST(keys_bounds_and_rights_are_checked),
-		TEST(what_finds_no_receive_waits),
-		TEST(both_ends_must_agree_on_the_connection),
-		TEST(order_holds_within_a_queue_pair_only),
-		TEST(torn_writes_overtake_each_other_until_a_receive_completes),
-		TEST(limits_are_kept),
-		TEST(registration_is_refused_where_the_kernel_would),
-	};
-#undef TEST
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST(set_up, NULL)

@@ -1,4 +1,6 @@
 /* Text goes to files whole or not at all, and to pipes as far as somebody reads them. */
+#include "unit.h"
+
 #include "base/file.h"
 
 #include <errno.h>
@@ -6,19 +8,9 @@
 #include <glob.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define LARGE (1 << 20) /* more than a pipe holds */
 
@@ -84,8 +76,7 @@ assert_alone(void)
 	globfree(&found);
 }
 
-static void
-a_file_is_replaced_by_another_and_nothing_stays_beside_it(void **state)
+TEST(a_file_is_replaced_by_another_and_nothing_stays_beside_it)
 {
 	struct stat before, after;
 	assert_true(cs_file_replace(path, "first", 5));
@@ -102,8 +93,7 @@ a_file_is_replaced_by_another_and_nothing_stays_beside_it(void **state)
 	unlink(path);
 }
 
-static void
-what_cannot_be_written_whole_leaves_the_old_file(void **state)
+TEST(what_cannot_be_written_whole_leaves_the_old_file)
 {
 	struct rlimit before, small;
 	assert_true(cs_file_replace(path, "old", 3));
@@ -123,16 +113,14 @@ what_cannot_be_written_whole_leaves_the_old_file(void **state)
 	unlink(path);
 }
 
-static void
-a_folder_is_no_file(void **state)
+TEST(a_folder_is_no_file)
 {
 	errno = 0;
 	assert_false(cs_file_replace(folder, "x", 1));
 	assert_int_equal(errno, EISDIR);
 }
 
-static void
-a_link_stays_one(void **state)
+TEST(a_link_stays_one)
 {
 	char link[sizeof path + 8];
 	struct stat now;
@@ -149,8 +137,7 @@ a_link_stays_one(void **state)
 
 /* A folder in which all may write, without the sticky bit, for which alone the kernel looks who
  * made a link (if it is set to). */
-static void
-a_link_that_another_user_could_have_put_there_is_not_followed(void **state)
+TEST(a_link_that_another_user_could_have_put_there_is_not_followed)
 {
 	char link[sizeof path + 8], other[sizeof path + 8];
 	struct stat now;
@@ -195,8 +182,7 @@ a_link_that_another_user_could_have_put_there_is_not_followed(void **state)
 }
 
 /* Names that could be guessed: that of before, and what O_EXCL refuses. */
-static void
-what_is_unfinished_is_not_written_into_what_is_there(void **state)
+TEST(what_is_unfinished_is_not_written_into_what_is_there)
 {
 	char guessed[sizeof path + 32];
 	struct stat now;
@@ -214,8 +200,7 @@ what_is_unfinished_is_not_written_into_what_is_there(void **state)
 	unlink(path);
 }
 
-static void
-the_mode_is_that_of_the_old_file_or_for_the_owner_alone(void **state)
+TEST(the_mode_is_that_of_the_old_file_or_for_the_owner_alone)
 {
 	struct stat now;
 	mode_t before = umask(0);
@@ -235,8 +220,7 @@ the_mode_is_that_of_the_old_file_or_for_the_owner_alone(void **state)
 	unlink(path);
 }
 
-static void
-what_is_there_stays_and_the_next_gets_a_number(void **state)
+TEST(what_is_there_stays_and_the_next_gets_a_number)
 {
 	char second[sizeof path + 8], third[sizeof path + 8];
 	snprintf(second, sizeof second, "%s.2", path);
@@ -271,8 +255,7 @@ read_all(void *pipe)
 	return bytes == LARGE && !memcmp(found, large, LARGE) ? found : NULL;
 }
 
-static void
-a_slow_reader_gets_all(void **state)
+TEST(a_slow_reader_gets_all)
 {
 	pthread_t reader;
 	void *result;
@@ -292,8 +275,7 @@ a_slow_reader_gets_all(void **state)
 	unlink(path);
 }
 
-static void
-a_reader_that_takes_nothing_is_not_waited_for_without_end(void **state)
+TEST(a_reader_that_takes_nothing_is_not_waited_for_without_end)
 {
 	assert_int_equal(mkfifo(path, 0600), 0);
 	int file = open(path, O_RDONLY | O_NONBLOCK);
@@ -314,20 +296,4 @@ a_reader_that_takes_nothing_is_not_waited_for_without_end(void **state)
 	unlink(path);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_is_replaced_by_another_and_nothing_stays_beside_it),
-		cmocka_unit_test(what_cannot_be_written_whole_leaves_the_old_file),
-		cmocka_unit_test(a_folder_is_no_file),
-		cmocka_unit_test(a_link_stays_one),
-		cmocka_unit_test(a_link_that_another_user_could_have_put_there_is_not_followed),
-		cmocka_unit_test(what_is_unfinished_is_not_written_into_what_is_there),
-		cmocka_unit_test(the_mode_is_that_of_the_old_file_or_for_the_owner_alone),
-		cmocka_unit_test(what_is_there_stays_and_the_next_gets_a_number),
-		cmocka_unit_test(a_slow_reader_gets_all),
-		cmocka_unit_test(a_reader_that_takes_nothing_is_not_waited_for_without_end),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS(make_folder, remove_folder)

@@ -14,8 +14,7 @@ parse(struct cs_force *force, enum cs_coll coll, const char *text)
 		fail_msg("%s=%s was refused: %s", cs_colls[coll].variable, text, message);
 }
 
-static void
-a_name_alone_serves_all_sizes(void **state)
+TEST(a_name_alone_serves_all_sizes)
 {
 	struct cs_force force;
 	parse(&force, CS_BCAST, "hier:host");
@@ -32,8 +31,7 @@ a_name_alone_serves_all_sizes(void **state)
 	cs_force_fini(&force);
 }
 
-static void
-parameters_follow_the_name_and_replace_the_fallbacks(void **state)
+TEST(parameters_follow_the_name_and_replace_the_fallbacks)
 {
 	struct cs_force force;
 	parse(&force, CS_ALLGATHER, "ring:depth=8:chunk=1K:fourth=0");
@@ -45,8 +43,7 @@ parameters_follow_the_name_and_replace_the_fallbacks(void **state)
 	cs_force_fini(&force);
 }
 
-static void
-the_longest_known_name_is_meant(void **state)
+TEST(the_longest_known_name_is_meant)
 {
 	/* Listed before and behind hier:host */
 	static const enum cs_coll colls[] = { CS_BCAST, CS_REDUCE };
@@ -65,8 +62,7 @@ the_longest_known_name_is_meant(void **state)
 	}
 }
 
-static void
-ranges_are_kept_in_their_order(void **state)
+TEST(ranges_are_kept_in_their_order)
 {
 	struct cs_force force;
 	parse(&force, CS_ALLGATHER, " 0-4K=hier:host, 8 = ring:depth=3 ,4K-inf=host");
@@ -81,8 +77,7 @@ ranges_are_kept_in_their_order(void **state)
 	cs_force_fini(&force);
 }
 
-static void
-a_name_may_end_a_list_of_ranges(void **state)
+TEST(a_name_may_end_a_list_of_ranges)
 {
 	struct cs_force force;
 	parse(&force, CS_BCAST, "0-4K=host,hier:host");
@@ -91,8 +86,7 @@ a_name_may_end_a_list_of_ranges(void **state)
 	cs_force_fini(&force);
 }
 
-static void
-names_behind_a_caret_are_excluded(void **state)
+TEST(names_behind_a_caret_are_excluded)
 {
 	struct cs_force force;
 	parse(&force, CS_BCAST, "^hier:host, ^ring");
@@ -104,8 +98,7 @@ names_behind_a_caret_are_excluded(void **state)
 	cs_force_fini(&force);
 }
 
-static void
-what_is_wrong_is_named_with_its_column_and_what_was_expected(void **state)
+TEST(what_is_wrong_is_named_with_its_column_and_what_was_expected)
 {
 	static const struct {
 		enum cs_coll coll;
@@ -192,8 +185,7 @@ what_is_wrong_is_named_with_its_column_and_what_was_expected(void **state)
 	}
 }
 
-static void
-any_bytes_at_all_are_answered(void **state)
+TEST(any_bytes_at_all_are_answered)
 {
 	static const char *const words[] = { "hier", ":", "host", "=", ",", "^", "0", "4K", "-",
 					     "inf", "chunk",
@@ -217,8 +209,7 @@ any_bytes_at_all_are_answered(void **state)
 	}
 }
 
-static void
-a_very_long_text_is_answered_in_one_short_line(void **state)
+TEST(a_very_long_text_is_answered_in_one_short_line)
 {
 	size_t bytes = 100000;
 	char *text = malloc(bytes + 1);
@@ -231,19 +222,4 @@ a_very_long_text_is_answered_in_one_short_line(void **state)
 	free(text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_alone_serves_all_sizes),
-		cmocka_unit_test(parameters_follow_the_name_and_replace_the_fallbacks),
-		cmocka_unit_test(the_longest_known_name_is_meant),
-		cmocka_unit_test(ranges_are_kept_in_their_order),
-		cmocka_unit_test(a_name_may_end_a_list_of_ranges),
-		cmocka_unit_test(names_behind_a_caret_are_excluded),
-		cmocka_unit_test(what_is_wrong_is_named_with_its_column_and_what_was_expected),
-		cmocka_unit_test(any_bytes_at_all_are_answered),
-		cmocka_unit_test(a_very_long_text_is_answered_in_one_short_line),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

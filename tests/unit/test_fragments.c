@@ -46,8 +46,7 @@ expect(const struct expected *expected, size_t number)
 			 expected->first + expected->count, expected->region);
 }
 
-static void
-the_preferences_of_the_paper(void **state)
+TEST(the_preferences_of_the_paper)
 {
 	static const struct expected cases[] = {
 		{ { "++++" }, 0, 0, 0, 4 },
@@ -85,8 +84,7 @@ the_preferences_of_the_paper(void **state)
 }
 
 /* Whatever comes when: each segment goes once, and all of it in the end. */
-static void
-all_is_sent_once_in_any_order_of_arrival(void **state)
+TEST(all_is_sent_once_in_any_order_of_arrival)
 {
 	uint64_t random = first_seed();
 	for (int times = 0; times < 2000; times++) {
@@ -121,12 +119,4 @@ all_is_sent_once_in_any_order_of_arrival(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_preferences_of_the_paper),
-		cmocka_unit_test(all_is_sent_once_in_any_order_of_arrival),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -60,8 +60,7 @@ expect(enum cs_limit by, uint64_t free, int count)
 #define V2 "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 #define NO_MEMORY_V1 "30 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
 
-static void
-without_groups_the_machine_is_the_limit(void **state)
+TEST(without_groups_the_machine_is_the_limit)
 {
 	expect(CS_LIMIT_MACHINE, 4096 * MIB, 0);
 	put("/proc/self/cgroup", "");
@@ -72,8 +71,7 @@ without_groups_the_machine_is_the_limit(void **state)
 	expect(CS_LIMIT_NONE, UINT64_MAX, 0);
 }
 
-static void
-the_tightest_of_all_enclosing_groups_decides(void **state)
+TEST(the_tightest_of_all_enclosing_groups_decides)
 {
 	put("/proc/self/cgroup", "0::/slice/job/step\n");
 	put("/proc/self/mountinfo", NO_MEMORY_V1 V2);
@@ -94,8 +92,7 @@ the_tightest_of_all_enclosing_groups_decides(void **state)
 	expect(CS_LIMIT_MAX, 0, 4);
 }
 
-static void
-idle_pages_of_files_are_free(void **state)
+TEST(idle_pages_of_files_are_free)
 {
 	put("/proc/self/cgroup", "0::/job\n");
 	put("/proc/self/mountinfo", V2);
@@ -106,8 +103,7 @@ idle_pages_of_files_are_free(void **state)
 	expect(CS_LIMIT_MAX, 30 * MIB, 2);
 }
 
-static void
-version_1_has_other_names(void **state)
+TEST(version_1_has_other_names)
 {
 	put("/proc/self/cgroup", "9:cpu,cpuacct:/other\n4:memory:/docker/abc\n0::/\n");
 	put("/proc/self/mountinfo",
@@ -130,8 +126,7 @@ version_1_has_other_names(void **state)
 	expect(CS_LIMIT_V1, 50 * MIB, 4);
 }
 
-static void
-a_container_sees_its_group_at_the_top(void **state)
+TEST(a_container_sees_its_group_at_the_top)
 {
 	/* Of version 1, mounted from the own group on; of version 2, in a namespace of groups, and
 	 * joined from outside. */
@@ -156,8 +151,7 @@ a_container_sees_its_group_at_the_top(void **state)
 	expect(CS_LIMIT_V1, 40 * MIB, 1);
 }
 
-static void
-what_is_no_number_is_no_limit(void **state)
+TEST(what_is_no_number_is_no_limit)
 {
 	static const char *const texts[] =
 		{ "", "\n", "max\n", "none\n", "99999999999999999999999\n" };
@@ -170,8 +164,7 @@ what_is_no_number_is_no_limit(void **state)
 	}
 }
 
-static void
-processes_of_the_same_groups_have_the_same_digest(void **state)
+TEST(processes_of_the_same_groups_have_the_same_digest)
 {
 	struct cs_cgroups one, other;
 	put("/proc/self/cgroup", "0::/job/task_0\n");
@@ -187,18 +180,4 @@ processes_of_the_same_groups_have_the_same_digest(void **state)
 	cs_cgroups_fini(&other);
 }
 
-int
-main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, remove_all)
-	const struct CMUnitTest tests[] = {
-		TEST(without_groups_the_machine_is_the_limit),
-		TEST(the_tightest_of_all_enclosing_groups_decides),
-		TEST(idle_pages_of_files_are_free),
-		TEST(version_1_has_other_names),
-		TEST(a_container_sees_its_group_at_the_top),
-		TEST(what_is_no_number_is_no_limit),
-		TEST(processes_of_the_same_groups_have_the_same_digest),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST(make, remove_all)

@@ -114,32 +114,27 @@ run_cases(const struct case_of *this, int count)
 				 (unsigned long long)(seed + (uint64_t)i));
 }
 
-static void
-test_all_arrives_by_completions(void **state)
+TEST(test_all_arrives_by_completions)
 {
 	run_cases(&(struct case_of){ 0 }, 150);
 }
 
-static void
-test_all_arrives_by_flags(void **state)
+TEST(test_all_arrives_by_flags)
 {
 	run_cases(&(struct case_of){ .polls_flags = true }, 150);
 }
 
-static void
-test_completions_do_not_mind_torn_writes(void **state)
+TEST(test_completions_do_not_mind_torn_writes)
 {
 	run_cases(&(struct case_of){ .is_torn = true }, 150);
 }
 
-static void
-test_processes_may_have_other_slots(void **state)
+TEST(test_processes_may_have_other_slots)
 {
 	run_cases(&(struct case_of){ .is_uneven = true }, 100);
 }
 
-static void
-test_what_cannot_be_registered_goes_in_fragments(void **state)
+TEST(test_what_cannot_be_registered_goes_in_fragments)
 {
 	run_cases(&(struct case_of){ .reg_mr_fails = EVERY }, 60);
 	run_cases(&(struct case_of){ .reg_mr_fails = EVERY, .polls_flags = true }, 60);
@@ -148,15 +143,4 @@ test_what_cannot_be_registered_goes_in_fragments(void **state)
 		run_cases(&(struct case_of){ .reg_mr_fails = nth }, 10);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_all_arrives_by_completions, set_up),
-		cmocka_unit_test_setup(test_all_arrives_by_flags, set_up),
-		cmocka_unit_test_setup(test_completions_do_not_mind_torn_writes, set_up),
-		cmocka_unit_test_setup(test_processes_may_have_other_slots, set_up),
-		cmocka_unit_test_setup(test_what_cannot_be_registered_goes_in_fragments, set_up),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST(set_up, NULL)

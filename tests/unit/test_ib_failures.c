@@ -38,8 +38,7 @@ try_to_open(struct cs_ib_options options, char *why, size_t room)
 	return status;
 }
 
-static void
-test_each_verb_of_opening_may_fail(void **state)
+TEST(test_each_verb_of_opening_may_fail)
 {
 	static const char *const verbs[] = { "get_device_list", "open_device", "query_device",
 					     "query_port", "query_gid_table",
@@ -81,8 +80,7 @@ get_iwarp_list(int *count)
 	return list;
 }
 
-static void
-test_opening_tells_what_is_missing(void **state)
+TEST(test_opening_tells_what_is_missing)
 {
 	struct cs_ib_options options = world_options();
 	options.device = "fake1";
@@ -189,8 +187,7 @@ connect_in_spite(const struct refusal *refusal, unsigned nth)
 	return refused;
 }
 
-static void
-test_who_cannot_connect_goes_over_the_host(void **state)
+TEST(test_who_cannot_connect_goes_over_the_host)
 {
 	static const struct refusal refusals[] = {
 		{ .verb = "create_qp", .step = 1, .count = 6, .error = ENOMEM },
@@ -301,8 +298,7 @@ harm_often(const void *argument)
 	return found;
 }
 
-static void
-test_what_breaks_in_flight_ends_the_job_with_one_line(void **state)
+TEST(test_what_breaks_in_flight_ends_the_job_with_one_line)
 {
 	static const char failed[] = "of MPI_COMM_WORLD by fake0 failed: status ";
 	static const struct accident accidents[] = {
@@ -388,8 +384,7 @@ receive_too_much(const void *argument)
 	return wrong_bytes ? "no message was sent" : "it was taken";
 }
 
-static void
-test_a_message_larger_than_its_slot_ends_the_job(void **state)
+TEST(test_a_message_larger_than_its_slot_ends_the_job)
 {
 	const uint32_t payload = (uint32_t)(world_options().slot_bytes - sizeof(struct cs_trailer));
 	for (int way = 0; way < 2; way++) {
@@ -523,28 +518,24 @@ flush(const void *argument)
 	return "it went unseen";
 }
 
-static void
-test_who_is_only_flushed_leaves_it_to_the_other_to_say_why(void **state)
+TEST(test_who_is_only_flushed_leaves_it_to_the_other_to_say_why)
 {
 	world_apart(flush, &(bool){ true });
 	world_apart(flush, &(bool){ false });
 }
 
-static void
-test_a_removed_device_ends_the_job_of_who_waits(void **state)
+TEST(test_a_removed_device_ends_the_job_of_who_waits)
 {
 	world_apart(remove_device, NULL);
 }
 
-static void
-test_a_port_that_stays_down_ends_the_job_of_who_waits(void **state)
+TEST(test_a_port_that_stays_down_ends_the_job_of_who_waits)
 {
 	world_apart(lose_port, &(bool){ false });
 	world_apart(lose_port, &(bool){ true });
 }
 
-static void
-test_events_of_the_device_are_heard(void **state)
+TEST(test_events_of_the_device_are_heard)
 {
 	world_apart(wait_for_event, &(struct accident){ EVENT, .event = IBV_EVENT_DEVICE_FATAL });
 	world_apart(go_on_after_event, &(struct accident){ EVENT, .event = IBV_EVENT_PORT_ERR });
@@ -586,8 +577,7 @@ fill_queues(const void *argument)
 	       ? "a completion queue overflowed" : NULL;
 }
 
-static void
-test_completion_queues_hold_all_that_is_flushed(void **state)
+TEST(test_completion_queues_hold_all_that_is_flushed)
 {
 	world_apart(fill_queues, NULL);
 }
@@ -626,8 +616,7 @@ is_broken(uint64_t seed)
 /* By flags one relies on writes that arrive in order. The fake tears them, which the specification
  * allows. That they do well where writes arrive whole and in order, and completions do anyway,
  * test_ib shows. */
-static void
-test_flags_rely_on_writes_in_order(void **state)
+TEST(test_flags_rely_on_writes_in_order)
 {
 	unsigned broken = 0;
 	for (uint64_t i = 0; i < 10; i++)
@@ -635,24 +624,4 @@ test_flags_rely_on_writes_in_order(void **state)
 	assert_true(broken > 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_each_verb_of_opening_may_fail, set_up),
-		cmocka_unit_test_setup(test_opening_tells_what_is_missing, set_up),
-		cmocka_unit_test_setup(test_who_cannot_connect_goes_over_the_host, set_up),
-		cmocka_unit_test_setup(test_what_breaks_in_flight_ends_the_job_with_one_line,
-				       set_up),
-		cmocka_unit_test_setup(test_a_message_larger_than_its_slot_ends_the_job, set_up),
-		cmocka_unit_test_setup(test_events_of_the_device_are_heard, set_up),
-		cmocka_unit_test_setup(test_who_is_only_flushed_leaves_it_to_the_other_to_say_why,
-				       set_up),
-		cmocka_unit_test_setup(test_a_removed_device_ends_the_job_of_who_waits, set_up),
-		cmocka_unit_test_setup(test_a_port_that_stays_down_ends_the_job_of_who_waits,
-				       set_up),
-		cmocka_unit_test_setup(test_completion_queues_hold_all_that_is_flushed, set_up),
-		cmocka_unit_test_setup(test_flags_rely_on_writes_in_order, set_up),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST(set_up, NULL)

@@ -76,8 +76,7 @@ use_a_group(int number)
 	world_group_close(&second_group);
 }
 
-static void
-test_ten_thousand_groups_leave_nothing(void **state)
+TEST(test_ten_thousand_groups_leave_nothing)
 {
 	open_pair(false);
 	for (int i = 0; i < 1000; i++)
@@ -94,8 +93,7 @@ test_ten_thousand_groups_leave_nothing(void **state)
 
 /* What was sent to a group that is closed is not taken for the next one's, though that has its
  * place in the table. */
-static void
-test_late_messages_of_a_closed_group_meet_nobody(void **state)
+TEST(test_late_messages_of_a_closed_group_meet_nobody)
 {
 	char word[8] = "";
 	open_pair(false);
@@ -121,8 +119,7 @@ test_late_messages_of_a_closed_group_meet_nobody(void **state)
 	close_pair();
 }
 
-static void
-test_early_messages_are_held_back(void **state)
+TEST(test_early_messages_are_held_back)
 {
 	enum { MANY = 500, KEPT = 64 };
 	static char out[MANY][8], in[MANY][8];
@@ -203,8 +200,7 @@ count_direct(bool polls_flags, size_t bytes)
 	close_pair();
 }
 
-static void
-test_direct_messages_are_one_write_and_no_copy(void **state)
+TEST(test_direct_messages_are_one_write_and_no_copy)
 {
 	count_direct(false, 8);
 	count_direct(false, 100000);
@@ -212,8 +208,7 @@ test_direct_messages_are_one_write_and_no_copy(void **state)
 	count_direct(true, 100000);
 }
 
-static void
-test_a_repeated_buffer_is_registered_once(void **state)
+TEST(test_a_repeated_buffer_is_registered_once)
 {
 	struct cs_watch *watch = NULL;
 	if (cs_watch_open(&watch) != CS_OK)
@@ -240,8 +235,7 @@ test_a_repeated_buffer_is_registered_once(void **state)
 
 /* A flag that is not in the data's registered memory is set by the receiver, not by a write that
  * the device refuses. */
-static void
-test_a_flag_elsewhere_is_set_by_the_receiver(void **state)
+TEST(test_a_flag_elsewhere_is_set_by_the_receiver)
 {
 	_Atomic uint64_t flag = 0;
 	open_pair(true);
@@ -257,8 +251,7 @@ test_a_flag_elsewhere_is_set_by_the_receiver(void **state)
 
 /* The flag's write is part of the message: when the receive is finished nothing more comes, and the
  * memory may go. */
-static void
-test_pinned_memory_may_go_when_its_messages_are_there(void **state)
+TEST(test_pinned_memory_may_go_when_its_messages_are_there)
 {
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		set_up(NULL);
@@ -309,8 +302,7 @@ disagree(size_t sent, size_t room, bool is_send_first)
 		fail_msg("%zu bytes to room for %zu: told %u", sent, room, told);
 }
 
-static void
-test_sizes_that_disagree_are_told(void **state)
+TEST(test_sizes_that_disagree_are_told)
 {
 	static const size_t sizes[] = { 0, 8, 100, 232, 233, 1000, 5000 };
 	open_pair(false);
@@ -322,8 +314,7 @@ test_sizes_that_disagree_are_told(void **state)
 }
 
 /* As in hier:aggregated, whose receiver does not know how much comes. */
-static void
-test_room_for_more_than_comes_leaves_nothing(void **state)
+TEST(test_room_for_more_than_comes_leaves_nothing)
 {
 	static char out[8], in[5000];
 	open_pair(false);
@@ -388,8 +379,7 @@ wrap(bool polls_flags)
 	}
 }
 
-static void
-test_counts_may_wrap(void **state)
+TEST(test_counts_may_wrap)
 {
 	wrap(false);
 	wrap(true);
@@ -398,8 +388,7 @@ test_counts_may_wrap(void **state)
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* With requests unsignaled, credits not yet polled, and nobody progressing but who closes. */
-static void
-test_closing_waits_for_nothing_that_does_not_come(void **state)
+TEST(test_closing_waits_for_nothing_that_does_not_come)
 {
 	for (unsigned seed = 0; seed < 300; seed++) {
 		char words[32][8];
@@ -426,8 +415,7 @@ test_closing_waits_for_nothing_that_does_not_come(void **state)
 
 /* Drawn, so not those that the same two processes had in another job, nor one side's the
  * other's. */
-static void
-test_nobody_can_tell_the_first_packets_number(void **state)
+TEST(test_nobody_can_tell_the_first_packets_number)
 {
 	enum { JOBS = 4 };
 	uint32_t seen[2 * JOBS];
@@ -447,23 +435,4 @@ test_nobody_can_tell_the_first_packets_number(void **state)
 	assert_true(same < 2); /* by chance two are equal in one of 600000 runs */
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_ten_thousand_groups_leave_nothing, set_up),
-		cmocka_unit_test_setup(test_late_messages_of_a_closed_group_meet_nobody, set_up),
-		cmocka_unit_test_setup(test_early_messages_are_held_back, set_up),
-		cmocka_unit_test_setup(test_direct_messages_are_one_write_and_no_copy, set_up),
-		cmocka_unit_test_setup(test_a_repeated_buffer_is_registered_once, set_up),
-		cmocka_unit_test_setup(test_a_flag_elsewhere_is_set_by_the_receiver, set_up),
-		cmocka_unit_test_setup(test_pinned_memory_may_go_when_its_messages_are_there,
-				       set_up),
-		cmocka_unit_test_setup(test_sizes_that_disagree_are_told, set_up),
-		cmocka_unit_test_setup(test_room_for_more_than_comes_leaves_nothing, set_up),
-		cmocka_unit_test_setup(test_counts_may_wrap, set_up),
-		cmocka_unit_test_setup(test_closing_waits_for_nothing_that_does_not_come, set_up),
-		cmocka_unit_test_setup(test_nobody_can_tell_the_first_packets_number, set_up),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST(set_up, NULL)

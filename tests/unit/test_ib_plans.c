@@ -144,8 +144,7 @@ count_plan(const char *name, int ranks, size_t bytes)
 	world_close();
 }
 
-static void
-test_a_message_is_one_request_and_one_completion(void **state)
+TEST(test_a_message_is_one_request_and_one_completion)
 {
 	count_plan("recursive-doubling", 4, 8);
 	count_plan("bruck", 4, 8);
@@ -183,8 +182,7 @@ run_case(struct many_plans *many, uint64_t seed, bool has_one_tag)
 	return trouble;
 }
 
-static void
-test_several_plans_at_once(void **state)
+TEST(test_several_plans_at_once)
 {
 	struct many_plans many;
 	for (uint64_t i = 0; i < 60; i++) {
@@ -205,8 +203,7 @@ use_a_tag_twice(const void *argument)
 	return run_case(&many, *seed, true) ? NULL : "it was not seen";
 }
 
-static void
-test_a_tag_used_twice_is_seen(void **state)
+TEST(test_a_tag_used_twice_is_seen)
 {
 	unsigned found = 0;
 	for (uint64_t i = 0; i < 20; i++) {
@@ -217,13 +214,4 @@ test_a_tag_used_twice_is_seen(void **state)
 	assert_true(found >= 5);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_message_is_one_request_and_one_completion),
-		cmocka_unit_test(test_several_plans_at_once),
-		cmocka_unit_test(test_a_tag_used_twice_is_seen),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

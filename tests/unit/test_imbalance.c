@@ -33,8 +33,7 @@ expect_delays(const char *text, uint64_t call, const int64_t expected[RANKS])
 	}
 }
 
-static void
-patterns_say_who_is_late_and_by_how_much(void **state)
+TEST(patterns_say_who_is_late_and_by_how_much)
 {
 	(void)state;
 	expect_delays("none", 3, (int64_t[RANKS]){ 0 });
@@ -48,8 +47,7 @@ patterns_say_who_is_late_and_by_how_much(void **state)
 }
 
 /* Each rank is late as often as any, behind each root as often as any. */
-static void
-turning_comes_round_to_all_pairs_of_root_and_late(void **state)
+TEST(turning_comes_round_to_all_pairs_of_root_and_late)
 {
 	struct cs_imbalance imbalance = pattern("turning:2ms");
 	int seen[RANKS][RANKS] = { { 0 } };
@@ -63,8 +61,7 @@ turning_comes_round_to_all_pairs_of_root_and_late(void **state)
 			assert_int_equal(seen[root][rank], 1);
 }
 
-static void
-random_delays_are_the_same_for_the_same_seed(void **state)
+TEST(random_delays_are_the_same_for_the_same_seed)
 {
 	const char *const texts[] = { "uniform:500us", "exponential:300us" };
 	(void)state;
@@ -87,8 +84,7 @@ random_delays_are_the_same_for_the_same_seed(void **state)
 	assert_int_equal(cs_imbalance_delay(&tail, &job, 0, 0), 109795);
 }
 
-static void
-random_delays_have_their_mean_and_their_ends(void **state)
+TEST(random_delays_have_their_mean_and_their_ends)
 {
 	struct cs_imbalance uniform = pattern("uniform:500us"), tail = pattern("exponential:300us");
 	double sum = 0, sum_of_tail = 0, above_two_means = 0;
@@ -111,8 +107,7 @@ random_delays_have_their_mean_and_their_ends(void **state)
 	assert_true(above_two_means / calls > 0.125 && above_two_means / calls < 0.146); /* e^-2 */
 }
 
-static void
-bad_patterns_are_answered(void **state)
+TEST(bad_patterns_are_answered)
 {
 	const char *const texts[] = { "", "uniform", "uniform:", "uniform:500", "uniform:500us:1",
 				      "uniform:-1us", "uniform:101s", "uniform:nanus", "late:2ms",
@@ -153,8 +148,7 @@ expect_earliest(const struct cs_dependence *dependence, const int64_t expected[R
 				 (long long)earliest[rank], (long long)expected[rank]);
 }
 
-static void
-who_waits_for_whom_follows_from_the_collective(void **state)
+TEST(who_waits_for_whom_follows_from_the_collective)
 {
 	static const enum cs_coll all_for_all[] = {
 		CS_ALLGATHER, CS_ALLGATHERV, CS_ALLREDUCE, CS_ALLTOALL, CS_ALLTOALLV, CS_ALLTOALLW,
@@ -187,8 +181,7 @@ goes_to_the_next(const void *context, int from, int to)
 	return to == (from + *(const int *)context) % RANKS;
 }
 
-static void
-nobody_waits_for_blocks_without_bytes(void **state)
+TEST(nobody_waits_for_blocks_without_bytes)
 {
 	const size_t sizes[RANKS] = { 8, 8, 0, 8, 8, 0 };
 	const int one = 1;
@@ -217,8 +210,7 @@ nobody_waits_for_blocks_without_bytes(void **state)
 			(int64_t[RANKS]){ 50, 50, 50, 50, 50, 50 });
 }
 
-static void
-measures_of_a_call(void **state)
+TEST(measures_of_a_call)
 {
 	const int64_t exits[RANKS] = { 33, 12, 60, 52, 21, 41 };
 	struct cs_dependence reduce = { .coll = CS_REDUCE, .ranks = RANKS, .root = 3 };
@@ -231,8 +223,7 @@ measures_of_a_call(void **state)
 	assert_true(times.after_last == 10 && times.last_exit == 60 && times.spread == 50);
 }
 
-static void
-nobody_comes_before_his_time(void **state)
+TEST(nobody_comes_before_his_time)
 {
 	(void)state;
 	for (uint64_t late = 0; late <= 400000; late += 100000) {
@@ -242,19 +233,4 @@ nobody_comes_before_his_time(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(patterns_say_who_is_late_and_by_how_much),
-		cmocka_unit_test(turning_comes_round_to_all_pairs_of_root_and_late),
-		cmocka_unit_test(random_delays_are_the_same_for_the_same_seed),
-		cmocka_unit_test(random_delays_have_their_mean_and_their_ends),
-		cmocka_unit_test(bad_patterns_are_answered),
-		cmocka_unit_test(who_waits_for_whom_follows_from_the_collective),
-		cmocka_unit_test(nobody_waits_for_blocks_without_bytes),
-		cmocka_unit_test(measures_of_a_call),
-		cmocka_unit_test(nobody_comes_before_his_time),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

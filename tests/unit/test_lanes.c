@@ -17,30 +17,26 @@ order_is(const int *domain_of, int locals, const int *wanted)
 	}
 }
 
-static void
-first_ranks_of_the_domains_come_first(void **state)
+TEST(first_ranks_of_the_domains_come_first)
 {
 	order_is((int[]){ 0, 0, 0, 0, 1, 1, 1, 1 }, 8, (int[]){ 0, 4, 1, 5, 2, 6, 3, 7 });
 	order_is((int[]){ 0, 0, 1, 2 }, 4, (int[]){ 0, 2, 3, 1 });
 	order_is((int[]){ 0, 0, 0, 0, 0, 3 }, 6, (int[]){ 0, 5, 1, 2, 3, 4 });
 }
 
-static void
-domains_come_in_the_order_of_their_first_rank(void **state)
+TEST(domains_come_in_the_order_of_their_first_rank)
 {
 	order_is((int[]){ 7, 2, 7, 2, 5 }, 5, (int[]){ 0, 1, 4, 2, 3 });
 	order_is((int[]){ 3, 3, 1, 0, 1 }, 5, (int[]){ 0, 2, 3, 1, 4 });
 }
 
-static void
-one_domain_leaves_the_order_of_local_ranks(void **state)
+TEST(one_domain_leaves_the_order_of_local_ranks)
 {
 	order_is((int[]){ 4, 4, 4, 4, 4 }, 5, (int[]){ 0, 1, 2, 3, 4 });
 }
 
 /* Without domains: each lane has one rank of a node, each rank one lane, and leaders take turns. */
-static void
-lanes_begin_elsewhere_on_each_node(void **state)
+TEST(lanes_begin_elsewhere_on_each_node)
 {
 	for (int lanes = 1; lanes <= 5; lanes++)
 		for (int node = 0; node < 12; node++) {
@@ -53,8 +49,7 @@ lanes_begin_elsewhere_on_each_node(void **state)
 		}
 }
 
-static void
-domains_are_counted_if_all_are_known(void **state)
+TEST(domains_are_counted_if_all_are_known)
 {
 	assert_int_equal(cs_lanes_domains((int[]){ 0, 0, 0 }, 3), 1);
 	assert_int_equal(cs_lanes_domains((int[]){ 1, 0, 1, 5 }, 4), 3);
@@ -81,8 +76,7 @@ carriers(const struct cs_lane_map *map, int from, int to, size_t bytes)
 	return count;
 }
 
-static void
-each_message_is_carried_once(void **state)
+TEST(each_message_is_carried_once)
 {
 	const size_t sizes[] = { 0, 1, 63, 64, 65, 1000, 65536, 100001 };
 	for (int nodes = 2; nodes <= MOST_NODES; nodes++)
@@ -100,8 +94,7 @@ each_message_is_carried_once(void **state)
 
 /* With messages of one size, the busiest lane sends, and hears, one more than the idlest; all lanes
  * that can be are used. */
-static void
-lanes_have_like_work(void **state)
+TEST(lanes_have_like_work)
 {
 	for (int nodes = 2; nodes <= MOST_NODES; nodes++)
 		for (int lanes = 1; lanes <= 9; lanes++)
@@ -127,8 +120,7 @@ lanes_have_like_work(void **state)
 			}
 }
 
-static void
-messages_are_cut_where_lanes_outnumber_nodes(void **state)
+TEST(messages_are_cut_where_lanes_outnumber_nodes)
 {
 	struct cs_lane_map map = cs_lanes_map(2, 4, true);
 	size_t first;
@@ -146,8 +138,7 @@ messages_are_cut_where_lanes_outnumber_nodes(void **state)
 
 /* What a lane's messages have room for: its own part of the longest one, whatever parts there are
  * of shorter ones. */
-static void
-no_part_is_longer_than_the_most(void **state)
+TEST(no_part_is_longer_than_the_most)
 {
 	for (int nodes = 2; nodes <= 5; nodes++)
 		for (int lanes = 1; lanes <= 9; lanes++)
@@ -164,19 +155,4 @@ no_part_is_longer_than_the_most(void **state)
 			}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_ranks_of_the_domains_come_first),
-		cmocka_unit_test(domains_come_in_the_order_of_their_first_rank),
-		cmocka_unit_test(one_domain_leaves_the_order_of_local_ranks),
-		cmocka_unit_test(lanes_begin_elsewhere_on_each_node),
-		cmocka_unit_test(domains_are_counted_if_all_are_known),
-		cmocka_unit_test(each_message_is_carried_once),
-		cmocka_unit_test(lanes_have_like_work),
-		cmocka_unit_test(messages_are_cut_where_lanes_outnumber_nodes),
-		cmocka_unit_test(no_part_is_longer_than_the_most),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

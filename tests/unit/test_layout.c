@@ -121,24 +121,21 @@ expect_apart(size_t slot_bytes, size_t area_bytes)
 	cs_segment_close(&node.segment);
 }
 
-static void
-what_two_write_shares_no_cache_line(void **state)
+TEST(what_two_write_shares_no_cache_line)
 {
 	expect_apart(64 << 10, 256 << 10);
 	expect_apart(8 << 10, 64 << 10);
 	expect_apart(5000, 33333);
 }
 
-static void
-a_line_says_all_it_has_to_in_one_transfer(void **state)
+TEST(a_line_says_all_it_has_to_in_one_transfer)
 {
 	struct cs_line line;
 	assert_int_equal(sizeof line % CS_CACHE_LINE, 0);
 	assert_true(offsetof(struct cs_line, data) + sizeof line.data <= CS_CACHE_LINE);
 }
 
-static void
-pieces_of_a_slot_share_no_line_either(void **state)
+TEST(pieces_of_a_slot_share_no_line_either)
 {
 	struct cs_node_shape shape = { .size = 1, .slots = 2, .slot_bytes = 64 << 10 };
 	struct cs_segment segment = { .fd = -1 };
@@ -155,13 +152,4 @@ pieces_of_a_slot_share_no_line_either(void **state)
 	cs_segment_close(&node.segment);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_two_write_shares_no_cache_line),
-		cmocka_unit_test(a_line_says_all_it_has_to_in_one_transfer),
-		cmocka_unit_test(pieces_of_a_slot_share_no_line_either),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

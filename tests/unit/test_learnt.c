@@ -209,16 +209,14 @@ count_of(const char *part)
 
 /* ---- what is in the file --------------------------------------------------------------------- */
 
-static void
-a_job_that_learns_nothing_makes_no_file(void **state)
+TEST(a_job_that_learns_nothing_makes_no_file)
 {
 	assert_string_equal(job(&here, learns_nothing), "");
 	assert_int_equal(access(file, F_OK), -1);
 	assert_int_equal(access(lock, F_OK), -1);
 }
 
-static void
-the_first_job_makes_a_file_that_is_right(void **state)
+TEST(the_first_job_makes_a_file_that_is_right)
 {
 	assert_string_equal(job(&here, learns_two), "");
 	assert_right(0);
@@ -233,8 +231,7 @@ the_first_job_makes_a_file_that_is_right(void **state)
 	assert_contains(get_file(), ", collshim unit\n");
 }
 
-static void
-an_entry_replaces_that_of_its_key_and_others_stay(void **state)
+TEST(an_entry_replaces_that_of_its_key_and_others_stay)
 {
 	job(&here, learns_two);
 	assert_string_equal(job(&here, learns_chunks), "");
@@ -268,8 +265,7 @@ learns_each_condition(void)
 	}
 }
 
-static void
-each_condition_is_part_of_the_key_and_is_read_again(void **state)
+TEST(each_condition_is_part_of_the_key_and_is_read_again)
 {
 	for (int times = 0; times < 2; times++) {
 		assert_string_equal(job(&here, learns_each_condition), "");
@@ -294,8 +290,7 @@ learns_more(void)
 		learn(i, i + 1, "ring", 1);
 }
 
-static void
-the_oldest_go_if_there_are_too_many(void **state)
+TEST(the_oldest_go_if_there_are_too_many)
 {
 	job(&here, learns_host);
 	job(&here, learns_too_much);
@@ -313,8 +308,7 @@ the_oldest_go_if_there_are_too_many(void **state)
 	"\n" dash "  rules:\n" dash "  - {collective: bcast, bytes: 0-64,\n" dash                  \
 	"     use: host}  # why\n" dash "    # the last\n"
 
-static void
-what_others_wrote_stays_byte_for_byte(void **state)
+TEST(what_others_wrote_stays_byte_for_byte)
 {
 	static const char *const befores[] = {
 		HEAD, HEAD "blocks:\n" FOREIGN("  "), HEAD "blocks:\n" FOREIGN(""),
@@ -340,8 +334,7 @@ what_others_wrote_stays_byte_for_byte(void **state)
 		}
 }
 
-static void
-comments_and_rules_by_hand_within_our_block_stay(void **state)
+TEST(comments_and_rules_by_hand_within_our_block_stay)
 {
 	job(&here, learns_host);
 	char text[4096];
@@ -355,8 +348,7 @@ comments_and_rules_by_hand_within_our_block_stay(void **state)
 	assert_int_equal(count_of("- {collective"), 3);
 }
 
-static void
-a_file_without_an_end_of_line_gets_one(void **state)
+TEST(a_file_without_an_end_of_line_gets_one)
 {
 	put_file("version: 1");
 	assert_string_equal(job(&here, learns_ring), "");
@@ -374,8 +366,7 @@ assert_left(const char *said, const char *why, const char *text)
 	assert_string_equal(get_file(), text);
 }
 
-static void
-wrong_files_stay_as_they_are_with_one_line(void **state)
+TEST(wrong_files_stay_as_they_are_with_one_line)
 {
 	static const struct {
 		const char *text, *why;
@@ -402,8 +393,7 @@ learns_a_wrong_rule(void)
 	cs_learnt_add(&entry);
 }
 
-static void
-a_rule_that_would_make_the_file_wrong_is_not_written(void **state)
+TEST(a_rule_that_would_make_the_file_wrong_is_not_written)
 {
 	job(&here, learns_host);
 	char text[4096];
@@ -420,8 +410,7 @@ learns_without_rights(void)
 	learns_ring();
 }
 
-static void
-what_may_not_be_written_stays(void **state)
+TEST(what_may_not_be_written_stays)
 {
 	job(&here, learns_host);
 	char text[4096];
@@ -440,8 +429,7 @@ what_may_not_be_written_stays(void **state)
 		    text);
 }
 
-static void
-a_folder_that_is_not_there_is_one_line(void **state)
+TEST(a_folder_that_is_not_there_is_one_line)
 {
 	char kept[sizeof file];
 	strcpy(kept, file);
@@ -459,8 +447,7 @@ learns_beyond_the_limit(void)
 }
 
 /* RLIMIT_FSIZE fails as a full disk does, and sends a signal besides. */
-static void
-a_full_disk_leaves_the_old_file(void **state)
+TEST(a_full_disk_leaves_the_old_file)
 {
 	job(&here, learns_host);
 	char text[4096];
@@ -475,8 +462,7 @@ a_full_disk_leaves_the_old_file(void **state)
 
 /* ---- crashes and other jobs ------------------------------------------------------------------ */
 
-static void
-a_crash_at_any_system_call_leaves_the_old_file_or_the_new_one(void **state)
+TEST(a_crash_at_any_system_call_leaves_the_old_file_or_the_new_one)
 {
 	char old[4096], new[4096];
 	int crashes = 0;
@@ -500,8 +486,7 @@ a_crash_at_any_system_call_leaves_the_old_file_or_the_new_one(void **state)
 	assert_string_equal(get_file(), new);
 }
 
-static void
-jobs_that_end_together_lose_nothing(void **state)
+TEST(jobs_that_end_together_lose_nothing)
 {
 	enum { JOBS = 8 };
 	pid_t children[JOBS];
@@ -522,8 +507,7 @@ jobs_that_end_together_lose_nothing(void **state)
 	assert_int_equal(count_of("- name: learnt"), 2);
 }
 
-static void
-a_lock_that_another_process_keeps_is_not_waited_for_for_ever(void **state)
+TEST(a_lock_that_another_process_keeps_is_not_waited_for_for_ever)
 {
 	job(&here, learns_host);
 	char text[4096];
@@ -553,8 +537,7 @@ learns_in_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
-static void
-any_thread_may_add(void **state)
+TEST(any_thread_may_add)
 {
 	assert_string_equal(job(&here, learns_in_threads), "");
 	assert_int_equal(count_of("- {collective"), 250);
@@ -582,8 +565,7 @@ choose(const struct cs_selector *selector, size_t bytes)
 	return choice;
 }
 
-static void
-the_next_job_begins_with_what_was_learnt(void **state)
+TEST(the_next_job_begins_with_what_was_learnt)
 {
 	struct cs_selector *plain = make("builtin", NULL), *none = make("builtin", file);
 	assert_true(cs_selector_digest(plain) == cs_selector_digest(none));
@@ -610,8 +592,7 @@ the_next_job_begins_with_what_was_learnt(void **state)
 	cs_selector_destroy(plain);
 }
 
-static void
-a_file_that_is_named_for_tuning_decides_before(void **state)
+TEST(a_file_that_is_named_for_tuning_decides_before)
 {
 	char other[300];
 	job(&here, learns_ring);
@@ -629,8 +610,7 @@ a_file_that_is_named_for_tuning_decides_before(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_wrong_file_changes_nothing_but_for_one_line(void **state)
+TEST(a_wrong_file_changes_nothing_but_for_one_line)
 {
 	struct cs_selector *plain = make("builtin", NULL);
 	struct said said;
@@ -648,32 +628,10 @@ a_wrong_file_changes_nothing_but_for_one_line(void **state)
 	cs_selector_destroy(plain);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, clear)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_job_that_learns_nothing_makes_no_file),
-		TEST(the_first_job_makes_a_file_that_is_right),
-		TEST(an_entry_replaces_that_of_its_key_and_others_stay),
-		TEST(each_condition_is_part_of_the_key_and_is_read_again),
-		TEST(the_oldest_go_if_there_are_too_many),
-		TEST(what_others_wrote_stays_byte_for_byte),
-		TEST(comments_and_rules_by_hand_within_our_block_stay),
-		TEST(a_file_without_an_end_of_line_gets_one),
-		TEST(wrong_files_stay_as_they_are_with_one_line),
-		TEST(a_rule_that_would_make_the_file_wrong_is_not_written),
-		TEST(what_may_not_be_written_stays),
-		TEST(a_folder_that_is_not_there_is_one_line),
-		TEST(a_full_disk_leaves_the_old_file),
-		TEST(a_crash_at_any_system_call_leaves_the_old_file_or_the_new_one),
-		TEST(jobs_that_end_together_lose_nothing),
-		TEST(a_lock_that_another_process_keeps_is_not_waited_for_for_ever),
-		TEST(any_thread_may_add),
-		TEST(the_next_job_begins_with_what_was_learnt),
-		TEST(a_file_that_is_named_for_tuning_decides_before),
-		TEST(a_wrong_file_changes_nothing_but_for_one_line), /* the last: says it here */
-	};
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	for (size_t i = 0; i < unit_test_count; i++)
+		unit_tests[i].teardown_func = clear;
+	return run_all(make_directory, remove_directory);
 }

@@ -65,8 +65,7 @@ static const struct bench_loggp networks[] = {
 	{ .L = 2e-7, .o_send = 1e-7, .o_recv = 1e-7, .g = 3e-7, .G = 1e-10, .f = 2 },
 };
 
-static void
-finds_the_parameters_of_exact_times(void **state)
+TEST(finds_the_parameters_of_exact_times)
 {
 	for (size_t i = 0; i < COUNT(networks); i++) {
 		struct bench_loggp found = fit(&networks[i], 0, 1);
@@ -76,8 +75,7 @@ finds_the_parameters_of_exact_times(void **state)
 }
 
 /* f is left out: within the noise a larger one may fit as well. */
-static void
-comes_near_with_noise(void **state)
+TEST(comes_near_with_noise)
 {
 	for (uint64_t seed = first_seed(), end = seed + 50; seed < end; seed++) {
 		struct bench_loggp found = fit(&networks[0], 0.02, seed);
@@ -91,8 +89,7 @@ comes_near_with_noise(void **state)
 }
 
 /* Small messages wait for the processor, large ones for the port. */
-static void
-sees_the_gap_behind_a_longer_overhead(void **state)
+TEST(sees_the_gap_behind_a_longer_overhead)
 {
 	const struct bench_loggp truth = { .L = 1e-6, .o_send = 5e-7, .o_recv = 2e-7, .g = 1e-7,
 					   .G = 5e-11, .f = 1 };
@@ -105,8 +102,7 @@ sees_the_gap_behind_a_longer_overhead(void **state)
 
 /* A message that costs less than its two overheads, as measured: no negative latency, but a smaller
  * o_recv. */
-static void
-gives_no_negative_parameters(void **state)
+TEST(gives_no_negative_parameters)
 {
 	struct bench_prtt times[BENCH_MAX_PRTT];
 	uint64_t seed = 1;
@@ -124,8 +120,7 @@ gives_no_negative_parameters(void **state)
 }
 
 /* After a delay the caches are cold: what is sent in a burst takes less. */
-static void
-believes_bursts_about_the_overhead(void **state)
+TEST(believes_bursts_about_the_overhead)
 {
 	struct bench_prtt times[BENCH_MAX_PRTT];
 	uint64_t seed = 1;
@@ -137,8 +132,7 @@ believes_bursts_about_the_overhead(void **state)
 }
 
 /* The smallest message may be long: its bytes are not latency. */
-static void
-takes_the_smallest_messages_bytes_out_of_the_latency(void **state)
+TEST(takes_the_smallest_messages_bytes_out_of_the_latency)
 {
 	struct bench_loggp truth = { .L = 1e-6, .o_send = 3e-7, .o_recv = 3e-7, .g = 4e-7,
 				     .G = 1e-9, .f = 1 }, found;
@@ -155,8 +149,7 @@ takes_the_smallest_messages_bytes_out_of_the_latency(void **state)
 	expect("G", found.G, truth.G, 1e-3);
 }
 
-static void
-writes_what_the_model_reads(void **state)
+TEST(writes_what_the_model_reads)
 {
 	struct bench_network network = { .copy = 1e-10, .reduce = 1.5e-10, .bus = 6e-11,
 					 .flag = 1e-7 };
@@ -179,8 +172,7 @@ writes_what_the_model_reads(void **state)
 }
 
 /* One node, one core: neither messages between nodes nor a flag. */
-static void
-leaves_out_what_there_is_not(void **state)
+TEST(leaves_out_what_there_is_not)
 {
 	struct bench_network network = { .copy = 1e-10 };
 	struct cs_model model;
@@ -194,18 +186,4 @@ leaves_out_what_there_is_not(void **state)
 	assert_int_equal(model.level[CS_INTER].L, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_parameters_of_exact_times),
-		cmocka_unit_test(comes_near_with_noise),
-		cmocka_unit_test(sees_the_gap_behind_a_longer_overhead),
-		cmocka_unit_test(gives_no_negative_parameters),
-		cmocka_unit_test(believes_bursts_about_the_overhead),
-		cmocka_unit_test(takes_the_smallest_messages_bytes_out_of_the_latency),
-		cmocka_unit_test(writes_what_the_model_reads),
-		cmocka_unit_test(leaves_out_what_there_is_not),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

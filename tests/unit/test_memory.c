@@ -130,8 +130,7 @@ try_every_allocation(const char *site, const char *forcing)
 	assert_true(all > 20 && refused + CS_COLL_COUNT >= all);
 }
 
-static void
-a_selector_with_rules_and_forcing_fails_cleanly_at_every_allocation(void **state)
+TEST(a_selector_with_rules_and_forcing_fails_cleanly_at_every_allocation)
 {
 	try_every_allocation("version: 1\n"
 			     "limits: {slots: 4}\n"
@@ -146,21 +145,11 @@ a_selector_with_rules_and_forcing_fails_cleanly_at_every_allocation(void **state
 			     "0-4K=ring,4K-inf=hier:host:chunk=4K");
 }
 
-static void
-a_selector_with_wrong_input_fails_cleanly_at_every_allocation(void **state)
+TEST(a_selector_with_wrong_input_fails_cleanly_at_every_allocation)
 {
 	try_every_allocation("version: 2\nblocks:\n  - name: b\n    rules: [{collective: bcast, "
 			     "use: none}]\n",
 			     "0-4K=heir:host");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_selector_with_rules_and_forcing_fails_cleanly_at_every_allocation),
-		cmocka_unit_test(a_selector_with_wrong_input_fails_cleanly_at_every_allocation),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

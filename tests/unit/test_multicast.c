@@ -382,7 +382,7 @@ run_bcast(struct rank *rank)
 {
 	extern const struct cs_algorithm cs_algorithm_bcast_multicast;
 	struct cs_op op = { .call = rank->call };
-	cs_op_init(&op, &rank->team, cs_call_signature(CS_BCAST, (unsigned)op.call.root));
+	cs_op_join(&op, &rank->team, cs_call_signature(CS_BCAST, (unsigned)op.call.root));
 	rank->team.idle = &rank->idle;
 	cs_algorithm_bcast_multicast.run(&op, &world.patience);
 	cs_op_finish(&op);
@@ -449,8 +449,7 @@ bcast(int root, size_t bytes, unsigned number)
 static const size_t sizes[] = { 0, 1, ROOM - 1, ROOM, ROOM + 1, 10 * ROOM + 5, WINDOW, WINDOW + 1,
 				MOST_BYTES };
 
-static void
-every_rank_gets_every_byte_and_nothing_is_sent_twice(void **state)
+TEST(every_rank_gets_every_byte_and_nothing_is_sent_twice)
 {
 	static const int ranks[] = { 1, 2, 3, 5, 8, 9 };
 	for (size_t k = 0; k < COUNT(ranks); k++) {
@@ -470,8 +469,7 @@ every_rank_gets_every_byte_and_nothing_is_sent_twice(void **state)
 	}
 }
 
-static void
-a_network_that_does_not_return_own_datagrams_is_fine(void **state)
+TEST(a_network_that_does_not_return_own_datagrams_is_fine)
 {
 	begin(7);
 	fake.hears_itself = false;
@@ -504,8 +502,7 @@ run_row(struct rank *rank)
 	}
 }
 
-static void
-whatever_is_lost_doubled_or_swapped_every_byte_arrives(void **state)
+TEST(whatever_is_lost_doubled_or_swapped_every_byte_arrives)
 {
 	uint64_t first = 1, count = 60;
 	if (getenv("CAST_SEED"))
@@ -556,8 +553,7 @@ pieces_there(struct cs_multicast *multicast, uint32_t broadcast)
 
 /* A rank may be done with a broadcast, and multicast the next one, while another still waits for a
  * piece of the first. */
-static void
-pieces_of_a_later_broadcast_are_kept_and_of_an_earlier_one_dropped(void **state)
+TEST(pieces_of_a_later_broadcast_are_kept_and_of_an_earlier_one_dropped)
 {
 	static const char data[2 * ROOM];
 	begin(6);
@@ -578,8 +574,7 @@ pieces_of_a_later_broadcast_are_kept_and_of_an_earlier_one_dropped(void **state)
 	close_world();
 }
 
-static void
-ranks_of_a_node_are_repaired_over_the_hosts_wire(void **state)
+TEST(ranks_of_a_node_are_repaired_over_the_hosts_wire)
 {
 	static const int node_of[] = { 0, 0, 1, 1, 2, 2 };
 	begin(8);
@@ -593,8 +588,7 @@ ranks_of_a_node_are_repaired_over_the_hosts_wire(void **state)
 	close_world();
 }
 
-static void
-a_network_that_loses_everything_is_replaced_by_the_tree(void **state)
+TEST(a_network_that_loses_everything_is_replaced_by_the_tree)
 {
 	begin(9);
 	open_world(5);
@@ -621,8 +615,7 @@ post_failing(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad
 	return fake_verbs()->post_send(qp, wr, bad);
 }
 
-static void
-a_root_whose_queue_pair_fails_reaches_all_by_the_tree(void **state)
+TEST(a_root_whose_queue_pair_fails_reaches_all_by_the_tree)
 {
 	struct said said;
 	begin(10);
@@ -673,8 +666,7 @@ intrude(struct ibv_qp *qp, struct ibv_ah *ah, struct ibv_mr *mr, unsigned char *
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 }
 
-static void
-datagrams_of_strangers_change_nothing(void **state)
+TEST(datagrams_of_strangers_change_nothing)
 {
 	static const size_t lengths[] = { 0, 1, 23, 24, 25, 100, 24 + ROOM, 24 + ROOM, 24 + ROOM,
 					  MTU };
@@ -747,8 +739,7 @@ there_is_none(const char *why)
 	close_world();
 }
 
-static void
-infiniband_proper_has_none(void **state)
+TEST(infiniband_proper_has_none)
 {
 	begin(12);
 	fake_reset();
@@ -756,16 +747,14 @@ infiniband_proper_has_none(void **state)
 	there_is_none("fake0 for 5 ranks: an InfiniBand group is joined at the subnet manager");
 }
 
-static void
-without_an_ipv4_address_there_is_none(void **state)
+TEST(without_an_ipv4_address_there_is_none)
 {
 	begin(13);
 	fake.devices[0].ports[0].gid_count = 2;
 	there_is_none(NULL);
 }
 
-static void
-roce_v1_has_none(void **state)
+TEST(roce_v1_has_none)
 {
 	begin(14);
 	for (unsigned i = 0; i < 4; i++)
@@ -773,8 +762,7 @@ roce_v1_has_none(void **state)
 	there_is_none(NULL);
 }
 
-static void
-an_interface_that_is_not_here_cannot_join(void **state)
+TEST(an_interface_that_is_not_here_cannot_join)
 {
 	begin(15);
 	for (unsigned i = 2; i < 4; i++)
@@ -785,8 +773,7 @@ an_interface_that_is_not_here_cannot_join(void **state)
 }
 
 /* Each of the verbs that make a queue pair of the group, at each rank: the others learn it. */
-static void
-one_rank_that_is_refused_is_enough(void **state)
+TEST(one_rank_that_is_refused_is_enough)
 {
 	static const char *const verbs[] = { "attach_mcast", "create_ah", "reg_mr", "create_cq",
 					     "create_qp", "modify_qp" };
@@ -806,16 +793,14 @@ one_rank_that_is_refused_is_enough(void **state)
 		}
 }
 
-static void
-a_trial_that_fails_is_told_to_all(void **state)
+TEST(a_trial_that_fails_is_told_to_all)
 {
 	begin(17);
 	fake.loss = 100;
 	there_is_none(NULL);
 }
 
-static void
-a_trial_with_some_loss_goes_well(void **state)
+TEST(a_trial_with_some_loss_goes_well)
 {
 	begin(18);
 	fake.loss = 40;
@@ -843,8 +828,7 @@ check_cut(const struct rank *rank, size_t total)
 
 /* Each rank expects another size. Who expects less than the root sends reports it; nobody gets a
  * byte more than it has room for, and nothing hangs: the next broadcast is right. */
-static void
-ranks_that_disagree_about_the_size_end_and_report_it(void **state)
+TEST(ranks_that_disagree_about_the_size_end_and_report_it)
 {
 	static const size_t some[] = { 0, 1, ROOM, 5 * ROOM, WINDOW, WINDOW + 1, 2 * WINDOW + 7,
 				       MOST_BYTES };
@@ -868,27 +852,4 @@ ranks_that_disagree_about_the_size_end_and_report_it(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_rank_gets_every_byte_and_nothing_is_sent_twice),
-		cmocka_unit_test(a_network_that_does_not_return_own_datagrams_is_fine),
-		cmocka_unit_test(whatever_is_lost_doubled_or_swapped_every_byte_arrives),
-		cmocka_unit_test(
-			pieces_of_a_later_broadcast_are_kept_and_of_an_earlier_one_dropped),
-		cmocka_unit_test(ranks_of_a_node_are_repaired_over_the_hosts_wire),
-		cmocka_unit_test(a_network_that_loses_everything_is_replaced_by_the_tree),
-		cmocka_unit_test(a_root_whose_queue_pair_fails_reaches_all_by_the_tree),
-		cmocka_unit_test(datagrams_of_strangers_change_nothing),
-		cmocka_unit_test(infiniband_proper_has_none),
-		cmocka_unit_test(without_an_ipv4_address_there_is_none),
-		cmocka_unit_test(roce_v1_has_none),
-		cmocka_unit_test(an_interface_that_is_not_here_cannot_join),
-		cmocka_unit_test(one_rank_that_is_refused_is_enough),
-		cmocka_unit_test(a_trial_that_fails_is_told_to_all),
-		cmocka_unit_test(a_trial_with_some_loss_goes_well),
-		cmocka_unit_test(ranks_that_disagree_about_the_size_end_and_report_it),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -100,8 +100,7 @@ cut(struct cs_node_op *op)
 	return number % CS_PIECE_UNIT;
 }
 
-static void
-pieces_are_cut_from_a_slot_until_it_is_taken_whole(void **state)
+TEST(pieces_are_cut_from_a_slot_until_it_is_taken_whole)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -121,8 +120,7 @@ pieces_are_cut_from_a_slot_until_it_is_taken_whole(void **state)
 	clear(nodes);
 }
 
-static void
-a_slot_is_free_when_its_last_piece_is(void **state)
+TEST(a_slot_is_free_when_its_last_piece_is)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -153,8 +151,7 @@ put(struct cs_node *nodes, size_t bytes)
 }
 
 /* The ring's other slots stay cold where ranks share cores. */
-static void
-long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front(void **state)
+TEST(long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 3);
@@ -179,8 +176,7 @@ long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front(void **state)
 
 /* A sleep ends by its time-out, and the MPI's progress may do what it likes: the program sees
  * nothing of it. */
-static void
-a_wait_keeps_errno(void **state)
+TEST(a_wait_keeps_errno)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -216,8 +212,7 @@ follow(struct cs_node_op *op)
 }
 
 /* At one call in a microsecond it comes to the middle of them in 25 days. */
-static void
-calls_are_numbered_to_the_end(void **state)
+TEST(calls_are_numbered_to_the_end)
 {
 	const uint64_t middle = UINT64_C(1) << 41;
 	const uint64_t from[] = { 0, middle - 100, CS_MOST_CALLS - 300 };
@@ -243,8 +238,7 @@ calls_are_numbered_to_the_end(void **state)
 }
 
 /* The next team's numbers are those that are left. */
-static void
-a_node_is_of_no_use_to_another_team_with_less_than_half_of_its_numbers(void **state)
+TEST(a_node_is_of_no_use_to_another_team_with_less_than_half_of_its_numbers)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -256,8 +250,7 @@ a_node_is_of_no_use_to_another_team_with_less_than_half_of_its_numbers(void **st
 }
 
 /* Numbers that begin again would be taken for old ones. */
-static void
-a_job_ends_before_numbers_do(void **state)
+TEST(a_job_ends_before_numbers_do)
 {
 	struct cs_node nodes[RANKS];
 	jmp_buf back;
@@ -361,8 +354,7 @@ read_protected(struct cs_node *nodes, const char *memory, size_t bytes, struct r
 	return is_offered;
 }
 
-static void
-what_the_owner_s_kernel_refuses_the_owner_gives(void **state)
+TEST(what_the_owner_s_kernel_refuses_the_owner_gives)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -396,8 +388,7 @@ what_the_owner_s_kernel_refuses_the_owner_gives(void **state)
 }
 
 /* By the reader alone. */
-static void
-what_the_reader_s_kernel_does_not_write_the_reader_does(void **state)
+TEST(what_the_reader_s_kernel_does_not_write_the_reader_does)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -423,8 +414,7 @@ what_the_reader_s_kernel_does_not_write_the_reader_does(void **state)
 }
 
 /* What the owner has not offered in this call it does not touch. */
-static void
-no_other_memory_is_given(void **state)
+TEST(no_other_memory_is_given)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -442,8 +432,7 @@ no_other_memory_is_given(void **state)
 }
 
 /* What a handler fills in is there before others are told of it. */
-static void
-memory_that_is_offered_has_been_touched(void **state)
+TEST(memory_that_is_offered_has_been_touched)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -458,8 +447,7 @@ memory_that_is_offered_has_been_touched(void **state)
 
 /* --- exchanges -------------------------------------------------------------------------------- */
 
-static void
-a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
+TEST(a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read)
 {
 	static struct cs_team team; /* it is large */
 	struct cs_node nodes[RANKS];
@@ -529,8 +517,7 @@ read_all(void)
 	}
 }
 
-static void
-a_ring_never_grows_when_readers_keep_up(void **state)
+TEST(a_ring_never_grows_when_readers_keep_up)
 {
 	struct cs_node nodes[RANKS];
 	uint64_t seed = first_seed();
@@ -546,8 +533,7 @@ a_ring_never_grows_when_readers_keep_up(void **state)
 }
 
 /* The ring's front is in use whenever more of it is touched. */
-static void
-a_ring_grows_only_when_its_owner_would_wait(void **state)
+TEST(a_ring_grows_only_when_its_owner_would_wait)
 {
 	struct cs_node nodes[RANKS];
 	uint64_t seed = first_seed(), grown = 0;
@@ -600,8 +586,7 @@ is_advice_taken(void)
 	return is_taken;
 }
 
-static void
-what_all_have_read_of_a_ring_is_given_back(void **state)
+TEST(what_all_have_read_of_a_ring_is_given_back)
 {
 	if (!is_advice_taken())
 		leave_out("advice does not reach the kernel here");
@@ -627,8 +612,7 @@ what_all_have_read_of_a_ring_is_given_back(void **state)
 }
 
 /* All pieces of a round fit, and no block has less than its share. */
-static void
-a_fair_window_fits(void **state)
+TEST(a_fair_window_fits)
 {
 	uint64_t seed = first_seed(), random = seed;
 	for (int turn = 0; turn < 20000; turn++) {
@@ -648,8 +632,7 @@ a_fair_window_fits(void **state)
 }
 
 /* Blocks may lie in any order. */
-static void
-each_block_is_tried_where_one_lies_before_another(void **state)
+TEST(each_block_is_tried_where_one_lies_before_another)
 {
 	static struct cs_team team;
 	page = (size_t)sysconf(_SC_PAGESIZE);
@@ -672,16 +655,15 @@ each_block_is_tried_where_one_lies_before_another(void **state)
 
 /* --- a team's memory -------------------------------------------------------------------------- */
 
-static void
-large_memory_is_given_back_after_the_call(void **state)
+TEST(large_memory_is_given_back_after_the_call)
 {
 	static struct cs_team team;
 	struct cs_op_memory *idle = NULL;
-	struct cs_op op;
+	struct cs_op op = { 0 };
 	team.idle = &idle;
 	for (enum cs_op_use large = 0; large < CS_OP_USES; large++) {
 		void *before[CS_OP_USES];
-		cs_op_init(&op, &team, 0);
+		cs_op_join(&op, &team, 0);
 		for (enum cs_op_use use = 0; use < CS_OP_USES; use++)
 			before[use] = cs_op_memory(&op, use, (use == large ? 40 : 1) << 20);
 		struct cs_op_memory *memory = op.memory;
@@ -699,21 +681,20 @@ large_memory_is_given_back_after_the_call(void **state)
 }
 
 /* Two that are under way share none. */
-static void
-each_operation_has_memory_of_its_own(void **state)
+TEST(each_operation_has_memory_of_its_own)
 {
 	static struct cs_team team;
 	struct cs_op_memory *idle = NULL;
-	struct cs_op first, second;
+	struct cs_op first = { 0 }, second = { 0 };
 	team.idle = &idle;
-	cs_op_init(&first, &team, 0);
-	cs_op_init(&second, &team, 0);
+	cs_op_join(&first, &team, 0);
+	cs_op_join(&second, &team, 0);
 	char *one = cs_op_memory(&first, CS_OP_COPY, 100),
 	     *other = cs_op_memory(&second, CS_OP_COPY, 100);
 	assert_ptr_not_equal(one, other);
 	cs_op_fini(&first);
 	assert_ptr_equal(cs_op_memory(&second, CS_OP_COPY, 90), other);
-	cs_op_init(&first, &team, 0);
+	cs_op_join(&first, &team, 0);
 	assert_ptr_equal(cs_op_memory(&first, CS_OP_COPY, 100), one);
 	cs_op_fini(&second);
 	cs_op_fini(&first);
@@ -737,8 +718,7 @@ await(struct cs_node *nodes, const struct cs_line *line)
 	return ops[0].outcome.bits;
 }
 
-static void
-a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state)
+TEST(a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -766,8 +746,7 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	clear(nodes);
 }
 
-static void
-nobody_waits_for_a_rank_that_has_left_the_call(void **state)
+TEST(nobody_waits_for_a_rank_that_has_left_the_call)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -777,8 +756,7 @@ nobody_waits_for_a_rank_that_has_left_the_call(void **state)
 	clear(nodes);
 }
 
-static void
-nor_for_one_that_waits_in_another_call(void **state)
+TEST(nor_for_one_that_waits_in_another_call)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -791,8 +769,7 @@ nor_for_one_that_waits_in_another_call(void **state)
 	clear(nodes);
 }
 
-static void
-who_only_reads_no_more_is_waited_for(void **state)
+TEST(who_only_reads_no_more_is_waited_for)
 {
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
@@ -806,8 +783,7 @@ who_only_reads_no_more_is_waited_for(void **state)
 }
 
 /* More is the reader's truncation. */
-static void
-a_reduction_of_another_size_is_another_call(void **state)
+TEST(a_reduction_of_another_size_is_another_call)
 {
 	struct cs_node nodes[RANKS];
 	for (uint64_t ours = 8; ours <= 32; ours *= 2) {
@@ -823,36 +799,4 @@ a_reduction_of_another_size_is_another_call(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pieces_are_cut_from_a_slot_until_it_is_taken_whole),
-		cmocka_unit_test(a_slot_is_free_when_its_last_piece_is),
-		cmocka_unit_test(long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front),
-		cmocka_unit_test(a_wait_keeps_errno),
-		cmocka_unit_test(calls_are_numbered_to_the_end),
-		cmocka_unit_test(
-			a_node_is_of_no_use_to_another_team_with_less_than_half_of_its_numbers),
-		cmocka_unit_test(a_job_ends_before_numbers_do),
-		cmocka_unit_test(what_the_owner_s_kernel_refuses_the_owner_gives),
-		cmocka_unit_test(what_the_reader_s_kernel_does_not_write_the_reader_does),
-		cmocka_unit_test(no_other_memory_is_given),
-		cmocka_unit_test(memory_that_is_offered_has_been_touched),
-		cmocka_unit_test(
-			a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one),
-		cmocka_unit_test(nobody_waits_for_a_rank_that_has_left_the_call),
-		cmocka_unit_test(nor_for_one_that_waits_in_another_call),
-		cmocka_unit_test(who_only_reads_no_more_is_waited_for),
-		cmocka_unit_test(a_reduction_of_another_size_is_another_call),
-		cmocka_unit_test(a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read),
-		cmocka_unit_test(a_ring_never_grows_when_readers_keep_up),
-		cmocka_unit_test(a_ring_grows_only_when_its_owner_would_wait),
-		cmocka_unit_test(what_all_have_read_of_a_ring_is_given_back),
-		cmocka_unit_test(a_fair_window_fits),
-		cmocka_unit_test(each_block_is_tried_where_one_lies_before_another),
-		cmocka_unit_test(large_memory_is_given_back_after_the_call),
-		cmocka_unit_test(each_operation_has_memory_of_its_own),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

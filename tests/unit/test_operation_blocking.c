@@ -4,8 +4,7 @@
 #include "operation_crew.h"
 #include "operation_table.h"
 
-static void
-each_algorithm_for_each_number_of_ranks(void **state)
+TEST(each_algorithm_for_each_number_of_ranks)
 {
 	table_walk(true, expect_right_blocking);
 }
@@ -23,8 +22,7 @@ blocking(uint64_t seed, bool several_nodes)
 
 /* On one node, straight on the flags: each algorithm that has such a way, for each number of
  * ranks. */
-static void
-small_calls_at_once(void **state)
+TEST(small_calls_at_once)
 {
 	uint64_t seed = first_seed();
 	for (int i = 0; cs_algorithm_at(i); i++) {
@@ -51,8 +49,7 @@ small_calls_at_once(void **state)
 	}
 }
 
-static void
-calls_of_any_size(void **state)
+TEST(calls_of_any_size)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(150); seed++) {
@@ -64,8 +61,7 @@ calls_of_any_size(void **state)
 
 /* Small calls at once and scripts follow each other, while some ranks have no turn as long as
  * others can go on. */
-static void
-rows_of_small_calls_with_ranks_far_apart(void **state)
+TEST(rows_of_small_calls_with_ranks_far_apart)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(40); seed++) {
@@ -79,14 +75,4 @@ rows_of_small_calls_with_ranks_far_apart(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_algorithm_for_each_number_of_ranks),
-		cmocka_unit_test(small_calls_at_once),
-		cmocka_unit_test(calls_of_any_size),
-		cmocka_unit_test(rows_of_small_calls_with_ranks_far_apart),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -93,8 +93,7 @@ expect_as_simulated(enum cs_coll coll, int nodes, int ppn)
 }
 
 /* Long calls, in which each copy can be counted. */
-static void
-nodes_do_what_the_simulator_says(void **state)
+TEST(nodes_do_what_the_simulator_says)
 {
 	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
 		for (int ppn = 2; ppn <= 4; ppn += 2) /* which divide all pieces evenly */
@@ -104,9 +103,4 @@ nodes_do_what_the_simulator_says(void **state)
 	expect_as_simulated(CS_SCAN, 3, 2);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(nodes_do_what_the_simulator_says) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -111,8 +111,7 @@ wrong_cases(const struct planted *planted, enum fault fault)
 }
 
 /* With as many steps. */
-static void
-wrong_interleavings_are_seen(void **state)
+TEST(wrong_interleavings_are_seen)
 {
 	for (size_t i = 0; i < COUNT(faults); i++) {
 		int right = wrong_cases(&faults[i], NONE),
@@ -185,8 +184,7 @@ is_seen(const struct said_of_one *first, const struct said_of_one *second)
 	return is_wrong;
 }
 
-static void
-leaders_that_disagree_are_seen(void **state)
+TEST(leaders_that_disagree_are_seen)
 {
 	static const struct {
 		struct said_of_one first, second;
@@ -211,12 +209,4 @@ leaders_that_disagree_are_seen(void **state)
 			fail_msg("case %zu is %sseen", i, cases[i].is_wrong ? "not " : "");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_interleavings_are_seen),
-		cmocka_unit_test(leaders_that_disagree_are_seen),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

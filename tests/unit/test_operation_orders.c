@@ -59,8 +59,7 @@ permute(int *order, int count)
 	return true;
 }
 
-static void
-right_in_every_order_of_up_to_six_ranks(void **state)
+TEST(right_in_every_order_of_up_to_six_ranks)
 {
 	uint64_t seed = first_seed();
 	for (size_t i = 0; i < COUNT(layouts); i++)
@@ -132,8 +131,7 @@ static const struct setting two_nodes = {
 };
 
 /* By messages. Nodes 0 1 2 and 3 4 5: ranks 0 and 3 send, 2 and 5 hear. */
-static void
-alltoall_sends_all_but_the_late_ranks_blocks(void **state)
+TEST(alltoall_sends_all_but_the_late_ranks_blocks)
 {
 	static const enum cs_coll colls[] = { CS_ALLTOALL, CS_ALLTOALLV };
 	for (size_t i = 0; i < COUNT(colls); i++)
@@ -161,8 +159,7 @@ alltoall_sends_all_but_the_late_ranks_blocks(void **state)
 
 /* Nobody hears: any rank but the two that send may be late. The messages of the call's first round
  * have been put in parts, where a rank of their node is late. */
-static void
-alltoall_by_windows_needs_no_hearer(void **state)
+TEST(alltoall_by_windows_needs_no_hearer)
 {
 	static const enum cs_coll colls[] = { CS_ALLTOALL, CS_ALLTOALLV };
 	static const size_t bytes[] = { 150, 1200 };
@@ -195,8 +192,7 @@ alltoall_by_windows_needs_no_hearer(void **state)
 
 /* Of a broadcast from rank 0: with `late` all others are over before it comes, or those that wait
  * for it are not. Nodes 0 1 2 and 3 4 5. */
-static void
-bcast_waits_for_no_late_rank(void **state)
+TEST(bcast_waits_for_no_late_rank)
 {
 	static const struct {
 		const char *name;
@@ -235,14 +231,4 @@ bcast_waits_for_no_late_rank(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(right_in_every_order_of_up_to_six_ranks),
-		cmocka_unit_test(bcast_waits_for_no_late_rank),
-		cmocka_unit_test(alltoall_sends_all_but_the_late_ranks_blocks),
-		cmocka_unit_test(alltoall_by_windows_needs_no_hearer),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -32,28 +32,18 @@ expect_right_teams(uint64_t seed, bool is_blocking)
 	free(crew);
 }
 
-static void
-operations_of_several_teams_in_any_order(void **state)
+TEST(operations_of_several_teams_in_any_order)
 {
 	uint64_t seed = first_seed();
 	for (int i = 0; i < cases_wanted(250); i++)
 		expect_right_teams(seed + (uint64_t)i, false);
 }
 
-static void
-blocking_calls_of_several_teams(void **state)
+TEST(blocking_calls_of_several_teams)
 {
 	uint64_t seed = first_seed();
 	for (int i = 0; i < cases_wanted(80); i++)
 		expect_right_teams(seed + (uint64_t)i, true);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(operations_of_several_teams_in_any_order),
-		cmocka_unit_test(blocking_calls_of_several_teams),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-static void
-ranks_of_a_node_in_any_order(void **state)
+TEST(ranks_of_a_node_in_any_order)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(600); seed++) {
@@ -15,8 +14,7 @@ ranks_of_a_node_in_any_order(void **state)
 }
 
 /* Lines are used again, and those who need not wait are far ahead. */
-static void
-rows_of_calls_longer_than_there_are_lines(void **state)
+TEST(rows_of_calls_longer_than_there_are_lines)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(12); seed++) {
@@ -29,8 +27,7 @@ rows_of_calls_longer_than_there_are_lines(void **state)
 
 /* As long as others can go on, some ranks have no turn: roots are far ahead, lines and small slots
  * are used again, rings go round, and a message is there long before it is asked for. */
-static void
-rows_of_small_calls_with_ranks_far_apart(void **state)
+TEST(rows_of_small_calls_with_ranks_far_apart)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(40); seed++) {
@@ -47,8 +44,7 @@ rows_of_small_calls_with_ranks_far_apart(void **state)
 }
 
 /* Calls of one root, for which nobody else waits, or which waits for nobody. */
-static void
-roots_far_ahead_or_far_behind(void **state)
+TEST(roots_far_ahead_or_far_behind)
 {
 	static const uint32_t colls[] =
 		{ CS_SET(CS_BCAST), CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV) | CS_SET(CS_BCAST),
@@ -75,8 +71,7 @@ roots_far_ahead_or_far_behind(void **state)
 	assert_true(cases_share() > 1 || lead >= CS_LINES);
 }
 
-static void
-calls_of_any_size_with_ranks_far_apart(void **state)
+TEST(calls_of_any_size_with_ranks_far_apart)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(200); seed++) {
@@ -89,8 +84,7 @@ calls_of_any_size_with_ranks_far_apart(void **state)
 	}
 }
 
-static void
-several_operations_of_a_node_at_once(void **state)
+TEST(several_operations_of_a_node_at_once)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(600); seed++) {
@@ -101,8 +95,7 @@ several_operations_of_a_node_at_once(void **state)
 	}
 }
 
-static void
-ranks_of_several_nodes_in_any_order(void **state)
+TEST(ranks_of_several_nodes_in_any_order)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(400); seed++) {
@@ -111,8 +104,7 @@ ranks_of_several_nodes_in_any_order(void **state)
 	}
 }
 
-static void
-several_operations_of_several_nodes_at_once(void **state)
+TEST(several_operations_of_several_nodes_at_once)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(400); seed++) {
@@ -124,8 +116,7 @@ several_operations_of_several_nodes_at_once(void **state)
 
 /* On all ranks, whoever comes first: between nodes the host serves in the place of the plan, also
  * in the midst of an operation; between all ranks the call is left to the host as it came. */
-static void
-what_is_refused_goes_to_the_host(void **state)
+TEST(what_is_refused_goes_to_the_host)
 {
 	uint64_t first = first_seed();
 	refuse_built = refuse_refused = 0;
@@ -139,8 +130,7 @@ what_is_refused_goes_to_the_host(void **state)
 }
 
 /* One that is over has its line until all older ones are over, too. */
-static void
-no_more_are_under_way_than_there_are_lines(void **state)
+TEST(no_more_are_under_way_than_there_are_lines)
 {
 	struct setting setting = { .sizes = { 2 }, .shape = { .slots = 2, .slot_bytes = 4096 } };
 	struct world world;
@@ -164,20 +154,4 @@ no_more_are_under_way_than_there_are_lines(void **state)
 	world_clear(&world);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_of_a_node_in_any_order),
-		cmocka_unit_test(rows_of_calls_longer_than_there_are_lines),
-		cmocka_unit_test(rows_of_small_calls_with_ranks_far_apart),
-		cmocka_unit_test(roots_far_ahead_or_far_behind),
-		cmocka_unit_test(calls_of_any_size_with_ranks_far_apart),
-		cmocka_unit_test(several_operations_of_a_node_at_once),
-		cmocka_unit_test(ranks_of_several_nodes_in_any_order),
-		cmocka_unit_test(several_operations_of_several_nodes_at_once),
-		cmocka_unit_test(what_is_refused_goes_to_the_host),
-		cmocka_unit_test(no_more_are_under_way_than_there_are_lines),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

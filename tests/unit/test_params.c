@@ -108,8 +108,7 @@ has_effect(const struct cs_algorithm *algorithm, int changed, size_t shape_count
 	return false;
 }
 
-static void
-each_parameter_of_a_plan_changes_some_plan(void **state)
+TEST(each_parameter_of_a_plan_changes_some_plan)
 {
 	int idle = 0, seen = 0;
 	const struct cs_algorithm *algorithm;
@@ -128,8 +127,7 @@ each_parameter_of_a_plan_changes_some_plan(void **state)
 
 /* Between nodes there is one rank of each: what counts ranks of a node says that it does nothing
  * there, and only that. */
-static void
-parameters_without_effect_between_nodes_say_so(void **state)
+TEST(parameters_without_effect_between_nodes_say_so)
 {
 	const struct cs_algorithm *algorithm;
 	int seen = 0;
@@ -148,8 +146,7 @@ parameters_without_effect_between_nodes_say_so(void **state)
 
 /* And an algorithm for which nodes matter says which other one it is there: the same messages in
  * the same order. */
-static void
-algorithms_that_equal_another_one_between_nodes_name_it(void **state)
+TEST(algorithms_that_equal_another_one_between_nodes_name_it)
 {
 	const struct cs_algorithm *algorithm;
 	int seen = 0;
@@ -211,8 +208,7 @@ ranks_outward(const struct cs_algorithm *algorithm, const struct cs_problem *cal
 }
 
 /* That many ranks of a node share its messages is more than a wider tree. */
-static void
-as_many_ranks_of_a_node_as_asked_for_have_messages_outside(void **state)
+TEST(as_many_ranks_of_a_node_as_asked_for_have_messages_outside)
 {
 	static const enum cs_coll colls[] = { CS_GATHER, CS_GATHERV, CS_SCATTER, CS_SCATTERV };
 	struct blocks blocks;
@@ -228,14 +224,4 @@ as_many_ranks_of_a_node_as_asked_for_have_messages_outside(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_parameter_of_a_plan_changes_some_plan),
-		cmocka_unit_test(parameters_without_effect_between_nodes_say_so),
-		cmocka_unit_test(algorithms_that_equal_another_one_between_nodes_name_it),
-		cmocka_unit_test(as_many_ranks_of_a_node_as_asked_for_have_messages_outside),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -6,8 +6,7 @@
 
 #include <locale.h>
 
-static void
-sizes_are_read_with_units_of_1024(void **state)
+TEST(sizes_are_read_with_units_of_1024)
 {
 	static const struct {
 		const char *text;
@@ -26,8 +25,7 @@ sizes_are_read_with_units_of_1024(void **state)
 	}
 }
 
-static void
-what_is_no_size_is_refused_and_leaves_the_output_alone(void **state)
+TEST(what_is_no_size_is_refused_and_leaves_the_output_alone)
 {
 	static const char *const cases[] = {
 		"", " ", "K", "B", "-1", "+1", " 1", "1 ", "1 K", "0x10", "1.5M", "1e6", "8Q",
@@ -43,8 +41,7 @@ what_is_no_size_is_refused_and_leaves_the_output_alone(void **state)
 	}
 }
 
-static void
-byte_ranges_leave_out_their_end_so_that_neighbours_share_nothing(void **state)
+TEST(byte_ranges_leave_out_their_end_so_that_neighbours_share_nothing)
 {
 	static const struct {
 		const char *text;
@@ -61,8 +58,7 @@ byte_ranges_leave_out_their_end_so_that_neighbours_share_nothing(void **state)
 	}
 }
 
-static void
-count_ranges_take_their_end_in(void **state)
+TEST(count_ranges_take_their_end_in)
 {
 	static const struct {
 		const char *text;
@@ -79,8 +75,7 @@ count_ranges_take_their_end_in(void **state)
 	}
 }
 
-static void
-empty_and_broken_ranges_are_refused_and_leave_the_output_alone(void **state)
+TEST(empty_and_broken_ranges_are_refused_and_leave_the_output_alone)
 {
 	static const char *const both[] = {
 		"", "-", "4-", "-4", "8-4", "inf", "inf-inf", "inf-4", "4--8", "4-8-9", "4..8",
@@ -97,8 +92,7 @@ empty_and_broken_ranges_are_refused_and_leave_the_output_alone(void **state)
 	assert_int_equal(range.high, 22);
 }
 
-static void
-a_written_number_reads_back_as_itself(void **state)
+TEST(a_written_number_reads_back_as_itself)
 {
 	uint64_t seed = first_seed();
 	for (int i = 0; i < 20000; i++) {
@@ -116,8 +110,7 @@ a_written_number_reads_back_as_itself(void **state)
 	assert_string_equal(cs_bytes_text(text, (size_t)1 << 40), "1024G");
 }
 
-static void
-a_written_range_reads_back_as_itself(void **state)
+TEST(a_written_range_reads_back_as_itself)
 {
 	uint64_t seed = first_seed();
 	for (int i = 0; i < 20000; i++) {
@@ -146,8 +139,7 @@ nearest_to(const char *word)
 	return nearest.best;
 }
 
-static void
-a_mistyped_name_finds_the_one_that_was_meant(void **state)
+TEST(a_mistyped_name_finds_the_one_that_was_meant)
 {
 	assert_string_equal(nearest_to("algather"), "allgather");
 	assert_string_equal(nearest_to("ALLGATHER"), "allgather");
@@ -157,8 +149,7 @@ a_mistyped_name_finds_the_one_that_was_meant(void **state)
 	assert_string_equal(nearest_to("reducescatter"), "reduce_scatter");
 }
 
-static void
-a_word_far_from_every_name_finds_none(void **state)
+TEST(a_word_far_from_every_name_finds_none)
 {
 	char lengthy[200];
 	memset(lengthy, 'a', sizeof lengthy);
@@ -169,8 +160,7 @@ a_word_far_from_every_name_finds_none(void **state)
 	assert_null(nearest_to(lengthy));
 }
 
-static void
-hashes_tell_where_one_text_ends_and_the_next_begins(void **state)
+TEST(hashes_tell_where_one_text_ends_and_the_next_begins)
 {
 	uint64_t one = cs_hash_text(cs_hash_text(CS_HASH_START, "ab"), "c");
 	uint64_t other = cs_hash_text(cs_hash_text(CS_HASH_START, "a"), "bc");
@@ -181,8 +171,7 @@ hashes_tell_where_one_text_ends_and_the_next_begins(void **state)
 }
 
 /* With a comma in the program's locale too, where this machine has such a locale. */
-static void
-decimals_have_a_point_in_every_locale(void **state)
+TEST(decimals_have_a_point_in_every_locale)
 {
 	setlocale(LC_NUMERIC, "de_DE.UTF-8");
 	char *end;
@@ -194,21 +183,4 @@ decimals_have_a_point_in_every_locale(void **state)
 	setlocale(LC_NUMERIC, "C");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decimals_have_a_point_in_every_locale),
-		cmocka_unit_test(sizes_are_read_with_units_of_1024),
-		cmocka_unit_test(what_is_no_size_is_refused_and_leaves_the_output_alone),
-		cmocka_unit_test(byte_ranges_leave_out_their_end_so_that_neighbours_share_nothing),
-		cmocka_unit_test(count_ranges_take_their_end_in),
-		cmocka_unit_test(empty_and_broken_ranges_are_refused_and_leave_the_output_alone),
-		cmocka_unit_test(a_written_number_reads_back_as_itself),
-		cmocka_unit_test(a_written_range_reads_back_as_itself),
-		cmocka_unit_test(a_mistyped_name_finds_the_one_that_was_meant),
-		cmocka_unit_test(a_word_far_from_every_name_finds_none),
-		cmocka_unit_test(hashes_tell_where_one_text_ends_and_the_next_begins),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -106,8 +106,8 @@ run(struct fixture *fixture, size_t segments)
 	fixture->team.host = &host;
 	fixture->team.idle = &fixture->idle;
 	messages = 0;
-	struct cs_op op;
-	cs_op_init(&op, &fixture->team, 0);
+	struct cs_op op = { 0 };
+	cs_op_join(&op, &fixture->team, 0);
 	assert_true(cs_plans_start(&op, &fixture->plans, NULL, &segments_alone, &problem, vector,
 				   vector, NULL));
 	cs_op_fini(&op);
@@ -138,8 +138,7 @@ clear(struct fixture *fixture)
 
 /* --- what stays ------------------------------------------------------------------------------- */
 
-static void
-a_plan_is_made_once_for_calls_of_its_shape(void **state)
+TEST(a_plan_is_made_once_for_calls_of_its_shape)
 {
 	struct fixture fixture = { 0 };
 	run(&fixture, 3);
@@ -231,8 +230,7 @@ change_recv_at(struct cs_problem *problem)
 }
 
 /* Problems that differ in one thing have plans of their own, and each finds its own again. */
-static void
-a_plan_serves_its_own_shape_only(void **state)
+TEST(a_plan_serves_its_own_shape_only)
 {
 	static const struct {
 		const char *what;
@@ -271,9 +269,9 @@ a_plan_serves_its_own_shape_only(void **state)
 		struct cs_problem other = problem;
 		assert_non_null(algorithm);
 		cases[i].change(&other);
-		struct cs_op op;
+		struct cs_op op = { 0 };
 		fixture.team.idle = &fixture.idle;
-		cs_op_init(&op, &fixture.team, 0);
+		cs_op_join(&op, &fixture.team, 0);
 		for (int turn = 0; turn < 2; turn++) {
 			assert_true(cs_plans_start(&op, &fixture.plans, NULL, algorithm, &problem,
 						   input, result, reduces ? &reduction : NULL));
@@ -287,8 +285,7 @@ a_plan_serves_its_own_shape_only(void **state)
 	}
 }
 
-static void
-of_more_than_64_plans_the_least_recently_used_goes_first(void **state)
+TEST(of_more_than_64_plans_the_least_recently_used_goes_first)
 {
 	struct fixture fixture = { 0 };
 	for (size_t segments = 1; segments <= CS_PLANS; segments++)
@@ -311,8 +308,7 @@ of_more_than_64_plans_the_least_recently_used_goes_first(void **state)
 	clear(&fixture);
 }
 
-static void
-of_more_than_8_mib_of_plans_the_least_recently_used_go_first(void **state)
+TEST(of_more_than_8_mib_of_plans_the_least_recently_used_go_first)
 {
 	struct fixture fixture = { 0 };
 	size_t third = MOST_SEGMENTS / 3;
@@ -333,8 +329,7 @@ of_more_than_8_mib_of_plans_the_least_recently_used_go_first(void **state)
 	clear(&fixture);
 }
 
-static void
-a_plan_that_fills_the_cache_stays_alone(void **state)
+TEST(a_plan_that_fills_the_cache_stays_alone)
 {
 	struct fixture fixture = { 0 };
 	struct said said;
@@ -353,8 +348,7 @@ a_plan_that_fills_the_cache_stays_alone(void **state)
 
 /* --- what is too large ------------------------------------------------------------------------ */
 
-static void
-a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out(void **state)
+TEST(a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out)
 {
 	struct fixture fixture = { 0 };
 	struct said said;
@@ -395,8 +389,7 @@ need_too_much(struct cs_builder *builder)
 }
 
 /* Nothing is done, the operation knows why, and nobody asks again for a call of that shape. */
-static void
-a_refusal_is_told_with_its_reason_and_kept(void **state)
+TEST(a_refusal_is_told_with_its_reason_and_kept)
 {
 	static const struct cs_algorithm refusing[] = {
 		{ .coll = CS_BCAST, .name = "refusing", .build = refuse_all },
@@ -413,8 +406,8 @@ a_refusal_is_told_with_its_reason_and_kept(void **state)
 		for (size_t shape = 0; shape < 2 * CS_PLANS; shape++) {
 			struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1,
 						      .unit = 1, .bytes = 1 + shape / 2 };
-			struct cs_op op;
-			cs_op_init(&op, &fixture.team, 0);
+			struct cs_op op = { 0 };
+			cs_op_join(&op, &fixture.team, 0);
 			assert_false(cs_plans_start(&op, &fixture.plans, NULL, &refusing[i],
 						    &problem, vector, vector, NULL));
 			assert_true(op.node.outcome.bits & CS_OUTCOME_REFUSED);
@@ -440,8 +433,7 @@ want_memory(struct cs_builder *builder)
 }
 
 /* The least recently used ones first, no more of them than it takes. */
-static void
-memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
+TEST(memory_that_is_out_is_taken_from_plans_that_are_kept)
 {
 	static const struct cs_algorithm wanting =
 		{ .coll = CS_BCAST, .name = "wanting", .build = want_memory };
@@ -449,13 +441,13 @@ memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
 	char vector[SEGMENT];
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
 				      .bytes = 9 * SEGMENT };
-	struct cs_op op;
+	struct cs_op op = { 0 };
 	for (size_t segments = 1; segments <= 5; segments++)
 		run(&fixture, segments);
 	run(&fixture, 1);
 	messages = 0;
 	builds_without_memory = 3;
-	cs_op_init(&op, &fixture.team, 0);
+	cs_op_join(&op, &fixture.team, 0);
 	assert_true(cs_plans_start(&op, &fixture.plans, NULL, &wanting, &problem, vector, vector,
 				   NULL));
 	cs_op_fini(&op);
@@ -469,8 +461,7 @@ memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
 }
 
 /* One that may not wait asks again when another one's plan is over, which then gives its memory. */
-static void
-memory_that_is_out_is_awaited_from_plans_that_are_run(void **state)
+TEST(memory_that_is_out_is_awaited_from_plans_that_are_run)
 {
 	static const struct cs_algorithm wanting =
 		{ .coll = CS_BCAST, .name = "wanting", .build = want_memory };
@@ -478,10 +469,10 @@ memory_that_is_out_is_awaited_from_plans_that_are_run(void **state)
 	char vector[SEGMENT] = { 0 };
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
 				      .bytes = 5 * SEGMENT };
-	struct cs_op first, second;
+	struct cs_op first = { 0 }, second = { 0 };
 	fixture.team.idle = &fixture.idle;
-	cs_op_init(&first, &fixture.team, 0);
-	cs_op_init(&second, &fixture.team, 0);
+	cs_op_join(&first, &fixture.team, 0);
+	cs_op_join(&second, &fixture.team, 0);
 	first.node.extras |= CS_OP_NONBLOCKING;
 	second.node.extras |= CS_OP_NONBLOCKING;
 	assert_true(cs_plans_start(&first, &fixture.plans, NULL, &segments_alone, &problem, vector,
@@ -545,10 +536,10 @@ expect_the_same_in_parts(enum cs_coll coll, const char *name)
 				      ? SEGMENT : PARTED_RANKS * SEGMENT, .is_commutative = true,
 				      .params = params };
 	struct fixture fixture = { .team.host = &host }, without = { 0 };
-	struct cs_op op;
+	struct cs_op op = { 0 };
 	fixture.team.idle = &fixture.idle;
 	assert_non_null(algorithm);
-	cs_op_init(&op, &fixture.team, 0);
+	cs_op_join(&op, &fixture.team, 0);
 	uint64_t whole = order_of(&op, &fixture, algorithm, &problem);
 	size_t count = fixture.plans.cached[0].plan.count;
 	run(&without, 1); /* the cache has its memory */
@@ -565,8 +556,7 @@ expect_the_same_in_parts(enum cs_coll coll, const char *name)
 }
 
 /* One step after the other, as if there were memory: also what is done of each of many segments. */
-static void
-a_plan_that_there_is_no_memory_for_is_run_in_parts(void **state)
+TEST(a_plan_that_there_is_no_memory_for_is_run_in_parts)
 {
 	static const struct {
 		enum cs_coll coll;
@@ -605,8 +595,7 @@ build_loops(struct cs_builder *builder)
 	}
 }
 
-static void
-loops_are_in_one_part(void **state)
+TEST(loops_are_in_one_part)
 {
 	static const struct cs_algorithm loops =
 		{ .coll = CS_BCAST, .name = "loops", .build = build_loops };
@@ -614,9 +603,9 @@ loops_are_in_one_part(void **state)
 		struct fixture fixture = { .team.host = &host }, without = { 0 };
 		struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1,
 					      .unit = 1, .bytes = segments * SEGMENT };
-		struct cs_op op;
+		struct cs_op op = { 0 };
 		fixture.team.idle = &fixture.idle;
-		cs_op_init(&op, &fixture.team, 0);
+		cs_op_join(&op, &fixture.team, 0);
 		uint64_t whole = order_of(&op, &fixture, &loops, &problem);
 		run(&without, 1);
 		most_at_once = PARTED_STEPS * sizeof(struct cs_step);
@@ -640,8 +629,7 @@ static const struct {
 
 /* Of a vector in so many segments that its plan, written out, would take more than there is memory.
  * What is done for most of them is written once. */
-static void
-a_pipeline_of_any_length_is_a_plan_of_few_steps(void **state)
+TEST(a_pipeline_of_any_length_is_a_plan_of_few_steps)
 {
 	uint64_t random = first_seed();
 	for (int i = 0; i < 2000; i++) {
@@ -773,8 +761,7 @@ note_run(const struct cs_plan *plan, bool in_one_go)
 }
 
 /* At once, and left at any wait. */
-static void
-a_loop_does_what_its_steps_would_one_by_one(void **state)
+TEST(a_loop_does_what_its_steps_would_one_by_one)
 {
 	uint64_t random = first_seed();
 	int loops = 0;
@@ -844,8 +831,7 @@ longest_of(const struct cs_algorithm *algorithm, const struct cs_problem *call)
 	return longest;
 }
 
-static void
-no_plan_grows_with_the_bytes(void **state)
+TEST(no_plan_grows_with_the_bytes)
 {
 	enum { P = 16 };
 	int seen = 0;
@@ -920,8 +906,7 @@ cached_of(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int s
 
 /* A collective is left to the host unseen once that is the answer for all of its calls, and not
  * before. */
-static void
-the_host_for_some_calls_is_not_the_host_for_all(void **state)
+TEST(the_host_for_some_calls_is_not_the_host_for_all)
 {
 	static const struct {
 		const char *forced;
@@ -951,8 +936,7 @@ the_host_for_some_calls_is_not_the_host_for_all(void **state)
 }
 
 /* Where a rule asks how uneven the blocks are, an answer is for calls that are as uneven. */
-static void
-answers_that_depend_on_skew_are_for_that_skew_only(void **state)
+TEST(answers_that_depend_on_skew_are_for_that_skew_only)
 {
 	static const char rules[] =
 		"version: 1\n"
@@ -1002,8 +986,7 @@ by_phases(struct cs_op *op, const size_t *params)
 }
 
 /* The done word of a call at once would say that an older operation is over. */
-static void
-no_call_is_made_at_once_past_an_operation_under_way(void **state)
+TEST(no_call_is_made_at_once_past_an_operation_under_way)
 {
 	const struct cs_algorithm algorithm = { .fast = at_once, .run = by_phases };
 	struct cs_cached_choice cached = { .choice.algorithm = &algorithm };
@@ -1018,27 +1001,4 @@ no_call_is_made_at_once_past_an_operation_under_way(void **state)
 	assert_int_equal(ran_by_phases, 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_plan_is_made_once_for_calls_of_its_shape),
-		cmocka_unit_test(a_plan_serves_its_own_shape_only),
-		cmocka_unit_test(of_more_than_64_plans_the_least_recently_used_goes_first),
-		cmocka_unit_test(of_more_than_8_mib_of_plans_the_least_recently_used_go_first),
-		cmocka_unit_test(a_plan_that_fills_the_cache_stays_alone),
-		cmocka_unit_test(a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out),
-		cmocka_unit_test(a_refusal_is_told_with_its_reason_and_kept),
-		cmocka_unit_test(memory_that_is_out_is_taken_from_plans_that_are_kept),
-		cmocka_unit_test(memory_that_is_out_is_awaited_from_plans_that_are_run),
-		cmocka_unit_test(a_plan_that_there_is_no_memory_for_is_run_in_parts),
-		cmocka_unit_test(loops_are_in_one_part),
-		cmocka_unit_test(a_pipeline_of_any_length_is_a_plan_of_few_steps),
-		cmocka_unit_test(a_loop_does_what_its_steps_would_one_by_one),
-		cmocka_unit_test(no_plan_grows_with_the_bytes),
-		cmocka_unit_test(the_host_for_some_calls_is_not_the_host_for_all),
-		cmocka_unit_test(answers_that_depend_on_skew_are_for_that_skew_only),
-		cmocka_unit_test(no_call_is_made_at_once_past_an_operation_under_way),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

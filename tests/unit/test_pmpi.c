@@ -38,8 +38,7 @@ look_up(const char *name)
 	return hidden && !strcmp(name, hidden) ? NULL : &places[place];
 }
 
-static void
-an_mpi_that_has_all_serves_all(void **state)
+TEST(an_mpi_that_has_all_serves_all)
 {
 	struct said said;
 	hidden = NULL;
@@ -54,8 +53,7 @@ an_mpi_that_has_all_serves_all(void **state)
 	assert_int_equal(cs_pmpi_digest(CS_HASH_START), CS_HASH_START);
 }
 
-static void
-what_is_needed_by_everything_is_asked_for(void **state)
+TEST(what_is_needed_by_everything_is_asked_for)
 {
 	size_t needed = 0;
 	for (size_t i = 0; i < COUNT(functions); i++) {
@@ -71,8 +69,7 @@ what_is_needed_by_everything_is_asked_for(void **state)
 	assert_in_range(needed, 30, COUNT(functions) - 10);
 }
 
-static void
-a_function_takes_away_the_collectives_that_need_it(void **state)
+TEST(a_function_takes_away_the_collectives_that_need_it)
 {
 	static const struct {
 		const char *name;
@@ -93,8 +90,7 @@ a_function_takes_away_the_collectives_that_need_it(void **state)
 	}
 }
 
-static void
-what_is_not_there_is_told_and_makes_ranks_differ(void **state)
+TEST(what_is_not_there_is_told_and_makes_ranks_differ)
 {
 	uint64_t last = CS_HASH_START;
 	for (size_t i = 0; i < COUNT(functions); i++) {
@@ -122,8 +118,7 @@ what_is_not_there_is_told_and_makes_ranks_differ(void **state)
 	}
 }
 
-static void
-the_successor_of_a_deprecated_function_stands_in_for_it(void **state)
+TEST(the_successor_of_a_deprecated_function_stands_in_for_it)
 {
 	hidden = "PMPI_Type_size_x";
 	assert_true(cs_pmpi_load(look_up));
@@ -131,8 +126,7 @@ the_successor_of_a_deprecated_function_stands_in_for_it(void **state)
 	assert_int_equal(cs_pmpi_digest(CS_HASH_START), CS_HASH_START);
 }
 
-static void
-an_mpi_is_known_by_what_it_says_of_itself(void **state)
+TEST(an_mpi_is_known_by_what_it_says_of_itself)
 {
 	static const struct {
 		const char *text, *name;
@@ -162,8 +156,7 @@ an_mpi_is_known_by_what_it_says_of_itself(void **state)
 	}
 }
 
-static void
-handles_are_told_from_what_is_none(void **state)
+TEST(handles_are_told_from_what_is_none)
 {
 	static const struct {
 		enum cs_handles kind;
@@ -220,8 +213,7 @@ look_up_handles(const char *name)
 						       : NULL;
 }
 
-static void
-an_mpi_with_other_handles_is_found_out(void **state)
+TEST(an_mpi_with_other_handles_is_found_out)
 {
 	static const struct {
 		enum cs_handles kind;
@@ -253,16 +245,6 @@ an_mpi_with_other_handles_is_found_out(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_mpi_that_has_all_serves_all),
-		cmocka_unit_test(what_is_needed_by_everything_is_asked_for),
-		cmocka_unit_test(a_function_takes_away_the_collectives_that_need_it),
-		cmocka_unit_test(what_is_not_there_is_told_and_makes_ranks_differ),
-		cmocka_unit_test(the_successor_of_a_deprecated_function_stands_in_for_it),
-		cmocka_unit_test(an_mpi_is_known_by_what_it_says_of_itself),
-		cmocka_unit_test(handles_are_told_from_what_is_none),
-		cmocka_unit_test(an_mpi_with_other_handles_is_found_out),
-	};
 	cs_log_set_speaker(true);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all(NULL, NULL);
 }

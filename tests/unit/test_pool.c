@@ -49,8 +49,7 @@ offered(uint64_t key, uint64_t names[CS_POOL_IDLE])
 	return count;
 }
 
-static void
-a_node_is_for_its_own_processes_and_has_a_name_of_its_own(void **state)
+TEST(a_node_is_for_its_own_processes_and_has_a_name_of_its_own)
 {
 	struct cs_node node = made(BYTES, MINE), other = made(BYTES, OTHER), taken = { .calls = 0 };
 	uint64_t names[CS_POOL_IDLE], again[CS_POOL_IDLE];
@@ -97,8 +96,7 @@ put_and_offer(void *names)
 	return offer_elsewhere(names);
 }
 
-static void
-threads_offer_what_they_have_put_and_else_what_others_have(void **state)
+TEST(threads_offer_what_they_have_put_and_else_what_others_have)
 {
 	uint64_t names[CS_POOL_IDLE], theirs[CS_POOL_IDLE];
 	pthread_t thread;
@@ -116,8 +114,7 @@ threads_offer_what_they_have_put_and_else_what_others_have(void **state)
 	assert_int_equal(evict(SIZE_MAX), 2 * BYTES);
 }
 
-static void
-the_first_go_where_there_are_too_many(void **state)
+TEST(the_first_go_where_there_are_too_many)
 {
 	uint64_t names[CS_POOL_IDLE], first[CS_POOL_IDLE];
 	struct cs_node node = made(2 * BYTES, MINE);
@@ -147,8 +144,7 @@ the_first_go_where_there_are_too_many(void **state)
 }
 
 /* Two processes' views of one segment: what one has closed is of no use to the other. */
-static void
-what_another_process_has_closed_goes_as_well(void **state)
+TEST(what_another_process_has_closed_goes_as_well)
 {
 	struct cs_node mine = { .key = MINE }, theirs = { .key = MINE }, other = made(BYTES, OTHER);
 	uint64_t names[CS_POOL_IDLE], charge;
@@ -176,14 +172,4 @@ what_another_process_has_closed_goes_as_well(void **state)
 	assert_false(cs_pool_has_idle());
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_node_is_for_its_own_processes_and_has_a_name_of_its_own),
-		cmocka_unit_test(threads_offer_what_they_have_put_and_else_what_others_have),
-		cmocka_unit_test(the_first_go_where_there_are_too_many),
-		cmocka_unit_test(what_another_process_has_closed_goes_as_well),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -67,8 +67,7 @@ predict_of(const struct cs_site_model *model, const struct cs_facts *facts, cons
 }
 
 /* One round of p - 1 messages is not one message's time: the processor starts one after another. */
-static void
-every_message_of_a_rank_is_charged(void **state)
+TEST(every_message_of_a_rank_is_charged)
 {
 	static const struct {
 		enum cs_coll coll;
@@ -93,8 +92,7 @@ every_message_of_a_rank_is_charged(void **state)
 }
 
 /* A port that needs a gap holds messages up as a processor does. */
-static void
-gaps_are_charged(void **state)
+TEST(gaps_are_charged)
 {
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, "L=1e-6,o=1e-7,g=3e-6,G=1e-9", 1, 1);
@@ -108,8 +106,7 @@ gaps_are_charged(void **state)
 }
 
 /* The cheapest plan is taken if it wins by more than what the model may be wrong by. */
-static void
-a_plan_must_win_by_more_than_the_models_error(void **state)
+TEST(a_plan_must_win_by_more_than_the_models_error)
 {
 	struct site site;
 	struct cs_facts facts = facts_of(CS_BCAST, 8, 64, 1);
@@ -148,8 +145,7 @@ of_the_node(enum cs_coll coll, const char *name, size_t bytes, int ppn)
 }
 
 /* Each rank adds up its slice, and does not copy its own: once out, and all but a slice in. */
-static void
-a_rank_does_not_copy_what_it_reduces_itself(void **state)
+TEST(a_rank_does_not_copy_what_it_reduces_itself)
 {
 	assert_int_equal(of_the_node(CS_BCAST, "hier:binomial", 4096, 4), 2 * 4096 * 100);
 	assert_int_equal(of_the_node(CS_ALLREDUCE, "hier:recursive-doubling", 4096, 4),
@@ -161,8 +157,7 @@ a_rank_does_not_copy_what_it_reduces_itself(void **state)
 
 /* A root that gathers takes all blocks when the others of its node have brought theirs; one that
  * scatters brings them all, and then each takes its own. */
-static void
-gathering_takes_a_node_as_long_as_scattering(void **state)
+TEST(gathering_takes_a_node_as_long_as_scattering)
 {
 	const int64_t plan = 4; /* its copy of what the root's node has for itself */
 	assert_int_equal(of_the_node(CS_SCATTER, "hier:linear", 4096, 4),
@@ -172,8 +167,7 @@ gathering_takes_a_node_as_long_as_scattering(void **state)
 }
 
 /* bcast: in and out of the node's memory, twice the vector. */
-static void
-a_nodes_copies_take_their_memorys_time(void **state)
+TEST(a_nodes_copies_take_their_memorys_time)
 {
 	assert_int_equal(on_the_node("", 4, 4096), 0);
 	assert_int_equal(on_the_node(",copy=1e-10", 4, 4096), 2 * 4096 * 100);
@@ -192,8 +186,7 @@ flags_of_a_barrier(int ppn)
 	return predict_of(make_site(&site, "flag=1e-7", ppn, 1), &facts, "hier:dissemination").ps;
 }
 
-static void
-a_nodes_flags_are_charged(void **state)
+TEST(a_nodes_flags_are_charged)
 {
 	assert_int_equal(on_the_node(",flag=1e-7", 4, 8), 100000); /* the root's */
 	assert_int_equal(on_the_node(",flag=1e-7", 16, 8), 100000);
@@ -203,8 +196,7 @@ a_nodes_flags_are_charged(void **state)
 }
 
 /* Between nodes of 4 ranks, 16 blocks go from each to each. */
-static void
-alltoall_between_nodes_carries_the_blocks_of_all_pairs(void **state)
+TEST(alltoall_between_nodes_carries_the_blocks_of_all_pairs)
 {
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, "L=1e-6,G=1e-9", 4, 1);
@@ -213,8 +205,7 @@ alltoall_between_nodes_carries_the_blocks_of_all_pairs(void **state)
 			 7 * (1000000 + (16 * 128 - 1) * 1000));
 }
 
-static void
-a_model_is_silent_of_uneven_blocks(void **state)
+TEST(a_model_is_silent_of_uneven_blocks)
 {
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
@@ -227,8 +218,7 @@ a_model_is_silent_of_uneven_blocks(void **state)
 	assert_false(cs_predict(model, &facts, NULL, &prediction));
 }
 
-static void
-a_model_is_silent_of_ranks_dealt_round_the_nodes(void **state)
+TEST(a_model_is_silent_of_ranks_dealt_round_the_nodes)
 {
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, CLUSTER, 4, 20000000);
@@ -241,8 +231,7 @@ a_model_is_silent_of_ranks_dealt_round_the_nodes(void **state)
 }
 
 /* Sizes that nobody has still get an answer, and soon: steps are not counted one by one. */
-static void
-any_size_is_answered(void **state)
+TEST(any_size_is_answered)
 {
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
@@ -263,8 +252,7 @@ any_size_is_answered(void **state)
 
 /* What an algorithm has no formula for is counted from its plans, blocks of one size or a vector;
  * asked again, it is the same. */
-static void
-plans_without_a_formula_are_counted(void **state)
+TEST(plans_without_a_formula_are_counted)
 {
 	static const struct {
 		enum cs_coll coll;
@@ -302,8 +290,7 @@ plans_without_a_formula_are_counted(void **state)
 }
 
 /* Of that many ranks a model knows formulas only, so that it is soon done. */
-static void
-among_thousands_of_ranks_a_plan_needs_a_formula(void **state)
+TEST(among_thousands_of_ranks_a_plan_needs_a_formula)
 {
 	const struct cs_algorithm *without = cs_algorithm_by_name(CS_GATHER, "binomial"),
 				  *with = cs_algorithm_by_name(CS_BCAST, "binomial");
@@ -317,23 +304,4 @@ among_thousands_of_ranks_a_plan_needs_a_formula(void **state)
 	assert_int_equal(load.rounds, 12);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_message_of_a_rank_is_charged),
-		cmocka_unit_test(gaps_are_charged),
-		cmocka_unit_test(a_plan_must_win_by_more_than_the_models_error),
-		cmocka_unit_test(gathering_takes_a_node_as_long_as_scattering),
-		cmocka_unit_test(a_nodes_copies_take_their_memorys_time),
-		cmocka_unit_test(a_rank_does_not_copy_what_it_reduces_itself),
-		cmocka_unit_test(a_nodes_flags_are_charged),
-		cmocka_unit_test(alltoall_between_nodes_carries_the_blocks_of_all_pairs),
-		cmocka_unit_test(a_model_is_silent_of_uneven_blocks),
-		cmocka_unit_test(a_model_is_silent_of_ranks_dealt_round_the_nodes),
-		cmocka_unit_test(any_size_is_answered),
-		cmocka_unit_test(plans_without_a_formula_are_counted),
-		cmocka_unit_test(among_thousands_of_ranks_a_plan_needs_a_formula),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -289,15 +289,13 @@ scan_on(const int *ppn)
 		free(world.memory[node]);
 }
 
-static void
-each_way_is_right_on_one_node(void **state)
+TEST(each_way_is_right_on_one_node)
 {
 	for (int ranks = 2; ranks <= MOST_RANKS; ranks += ranks < 9 ? 1 : 4)
 		scan_on((const int[]){ ranks, 0 });
 }
 
-static void
-each_way_is_right_on_several(void **state)
+TEST(each_way_is_right_on_several)
 {
 	static const int shapes[][6] = { { 2, 2 }, { 1, 2 }, { 3, 2, 1 }, { 1, 4, 1 }, { 4, 4, 4 },
 					 { 2, 5, 3, 2 } };
@@ -305,12 +303,4 @@ each_way_is_right_on_several(void **state)
 		scan_on(shapes[i]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_way_is_right_on_one_node),
-		cmocka_unit_test(each_way_is_right_on_several),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,15 +1,7 @@
 /* What a terminal would obey is not printed, and what can be read is. */
+#include "unit.h"
+
 #include "base/printable.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static const struct {
 	const char *text, *line;
@@ -31,10 +23,7 @@ static const struct {
 	{ "\xe2\x82x", "??x" },
 };
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static void
-what_a_terminal_would_obey_is_not_printed(void **state)
+TEST(what_a_terminal_would_obey_is_not_printed)
 {
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char text[64], *put;
@@ -54,8 +43,7 @@ what_a_terminal_would_obey_is_not_printed(void **state)
 }
 
 /* However the text comes, a byte at a time too. */
-static void
-a_stream_keeps_characters_whole(void **state)
+TEST(a_stream_keeps_characters_whole)
 {
 	for (int is_in_bytes = 0; is_in_bytes < 2; is_in_bytes++) {
 		int ends[2];
@@ -76,8 +64,7 @@ a_stream_keeps_characters_whole(void **state)
 	}
 }
 
-static void
-a_stream_that_cannot_write_says_so(void **state)
+TEST(a_stream_that_cannot_write_says_so)
 {
 	FILE *full = fopen("/dev/full", "w");
 	if (!full)
@@ -90,13 +77,4 @@ a_stream_that_cannot_write_says_so(void **state)
 	fclose(full);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_terminal_would_obey_is_not_printed),
-		cmocka_unit_test(a_stream_keeps_characters_whole),
-		cmocka_unit_test(a_stream_that_cannot_write_says_so),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

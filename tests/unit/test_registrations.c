@@ -4,6 +4,7 @@
 
 #include "ib/registrations.h"
 #include "ib/watch.h"
+#include "watched.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -133,20 +134,6 @@ __wrap_realloc(void *old, size_t bytes)
 
 /* ---- helpers */
 
-/* While it is locked, the watch's thread is kept from reading, and who changes a mapping waits. */
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-
-ssize_t __real_read(int fd, void *buffer, size_t bytes);
-ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
-
-ssize_t
-__wrap_read(int fd, void *buffer, size_t bytes)
-{
-	pthread_mutex_lock(&gate);
-	pthread_mutex_unlock(&gate);
-	return __real_read(fd, buffer, bytes);
-}
-
 static struct cs_registrations *registrations;
 static const struct cs_registration_counters *counters;
 
@@ -252,32 +239,11 @@ remap(char *place, size_t pages)
 	map_at(place, pages);
 }
 
-/* Bytes of [base, base + bytes) that the kernel reports changes of. */
-static size_t
-watched_bytes(const char *base, size_t bytes)
-{
-	FILE *file = fopen("/proc/self/smaps", "r");
-	assert_non_null(file);
-	uintptr_t low = 0, high = 0, from = (uintptr_t)base, to = from + bytes;
-	size_t sum = 0;
-	char line[512];
-	while (fgets(line, sizeof line, file)) {
-		unsigned long first, last;
-		if (sscanf(line, "%lx-%lx ", &first, &last) == 2) {
-			low = first > from ? first : from;
-			high = last < to ? last : to;
-		}
-		if (!strncmp(line, "VmFlags:", 8) && strstr(line, " uw") && low < high)
-			sum += high - low;
-	}
-	fclose(file);
-	return sum;
-}
-
 /* ---- without a watch */
 
-static void
-without_a_watch_each_ends_when_it_is_given_back(void **state)
+enum { UNWATCHED = 4 }; /* tests */
+
+TEST(without_a_watch_each_ends_when_it_is_given_back)
 {
 	/* No descriptor is left for one. */
 	struct rlimit before, none;
@@ -302,8 +268,7 @@ without_a_watch_each_ends_when_it_is_given_back(void **state)
 	munmap(memory, 4 * page);
 }
 
-static void
-pinned_ones_are_found_and_outside_the_budget(void **state)
+TEST(pinned_ones_are_found_and_outside_the_budget)
 {
 	open_with(0);
 	char *memory = map_at(NULL, 8);
@@ -326,8 +291,7 @@ pinned_ones_are_found_and_outside_the_budget(void **state)
 	munmap(memory, 8 * page);
 }
 
-static void
-a_range_beyond_the_address_space_is_refused(void **state)
+TEST(a_range_beyond_the_address_space_is_refused)
 {
 	open_with(0);
 	errno = 0;
@@ -341,122 +305,7 @@ a_range_beyond_the_address_space_is_refused(void **state)
 	cs_registrations_close(NULL);
 }
 
-/* ---- the cache */
-
-static void
-a_known_range_costs_no_verb(void **state)
-{
-	open_with(64 * page);
-	char *memory = map_at(NULL, 16);
-	uint32_t key = take_and_give(memory + 10, 6 * page, true);
-	assert_int_equal(take_and_give(memory, 7 * page, true), key);
-	assert_int_equal(take_and_give(memory + 3 * page, 1, false), key);
-	struct cs_registration *first = take(memory, page, true),
-			       *second = take(memory + page, page, false);
-	assert_ptr_equal(first, second);
-	give(first);
-	give(second);
-	assert_int_equal(asked, 1);
-	assert_int_equal(counters->found, 4);
-	assert_int_equal(take_and_give(memory, 8 * page, true), 2);
-	/* A shorter one between it and the place does not hide it. */
-	assert_int_equal(take_and_give(memory + 10 * page, 6 * page, false), 3);
-	assert_int_equal(take_and_give(memory + 12 * page, page, true), 4);
-	assert_int_equal(take_and_give(memory + 14 * page, page, false), 3);
-	close_all();
-	assert_int_equal(watched_bytes(memory, 16 * page), 0);
-	munmap(memory, 16 * page);
-}
-
-static void
-writing_wants_a_writable_one_and_replaces_the_other(void **state)
-{
-	open_with(64 * page);
-	char *memory = map_at(NULL, 4);
-	assert_int_equal(take_and_give(memory, 4 * page, false), 1);
-	assert_int_equal(take_and_give(memory, 4 * page, true), 2);
-	assert_null(known[1]);
-	assert_int_equal(take_and_give(memory, 4 * page, false), 2);
-	remap(memory + page, 1);
-	assert_int_equal(take_and_give(memory, 4 * page, false), 3);
-	close_all();
-	munmap(memory, 4 * page);
-}
-
-static void
-the_least_recently_used_go_first(void **state)
-{
-	open_with(4 * page);
-	char *memory = map_at(NULL, 16);
-	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(take_and_give(memory + 2 * i * page, page, true), i + 1);
-	assert_int_equal(live_bytes, 4 * page);
-	assert_int_equal(take_and_give(memory, page, true), 1);
-	struct cs_registration *fifth = take(memory + 8 * page, page, true);
-	assert_int_equal(live_bytes, 5 * page); /* it is in use */
-	assert_int_equal(ended, 0);
-	give(fifth);
-	assert_null(known[2]);
-	assert_true(known[1] && known[3] && known[4] && known[5]);
-	assert_int_equal(take_and_give(memory + 10 * page, 3 * page, true), 6);
-	assert_true(known[5] && known[6]);
-	assert_int_equal(ended, 4);
-	assert_int_equal(counters->evicted, 4);
-	/* One larger than the budget drives nobody out. */
-	assert_int_equal(take_and_give(memory + 4 * page, 5 * page, true), 7);
-	assert_true(known[5] && known[6] && !known[7]);
-	assert_int_equal(counters->evicted, 4);
-	close_all();
-	munmap(memory, 16 * page);
-}
-
-static void
-so_many_stay_that_mappings_do_not_run_out(void **state)
-{
-	enum { PIECES = 5000 };
-	open_with(SIZE_MAX);
-	char *memory = map_at(NULL, 2 * PIECES);
-	for (size_t i = 0; i < PIECES; i++)
-		take_and_give(memory + 2 * i * page, page, true);
-	assert_true(live_bytes <= 2048 * page);
-	assert_int_equal(counters->evicted, PIECES - 2048);
-	close_all();
-	munmap(memory, 2 * PIECES * page);
-}
-
-static void
-a_refusal_throws_out_the_idle_ones_and_then_is_the_callers(void **state)
-{
-	open_with(64 * page);
-	char *memory = map_at(NULL, 16);
-	struct cs_registration *used = take(memory, page, true);
-	for (size_t i = 1; i < 4; i++)
-		take_and_give(memory + 2 * i * page, page, true);
-	refuse_from = 5;
-	refuse_count = 1;
-	assert_int_equal(take_and_give(memory + 8 * page, page, true), 5);
-	assert_int_equal(counters->evicted, 3);
-	assert_true(known[1] && !known[2] && !known[3] && !known[4] && known[5]);
-	refuse_from = asked + 1;
-	refuse_count = 2;
-	errno = 0;
-	assert_null(cs_registrations_take(registrations, memory + 10 * page, page, true));
-	assert_int_equal(errno, ENOMEM);
-	assert_int_equal(asked, refuse_from + 1);
-	assert_true(known[1] && !known[5]);
-	/* Nothing idle: asking twice would not help. */
-	refuse_from = asked + 1;
-	assert_null(cs_registrations_take(registrations, memory + 10 * page, page, true));
-	assert_int_equal(asked, refuse_from);
-	refuse_count = 0;
-	assert_int_equal(take_and_give(memory + 10 * page, page, true), 6);
-	give(used);
-	close_all();
-	munmap(memory, 16 * page);
-}
-
-static void
-every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
 	char *memory = map_at(NULL, 4);
 	size_t n = 0;
@@ -486,10 +335,118 @@ every_allocation_may_fail(void **state)
 	munmap(memory, 4 * page);
 }
 
+/* ---- the cache */
+
+TEST(a_known_range_costs_no_verb)
+{
+	open_with(64 * page);
+	char *memory = map_at(NULL, 16);
+	uint32_t key = take_and_give(memory + 10, 6 * page, true);
+	assert_int_equal(take_and_give(memory, 7 * page, true), key);
+	assert_int_equal(take_and_give(memory + 3 * page, 1, false), key);
+	struct cs_registration *first = take(memory, page, true),
+			       *second = take(memory + page, page, false);
+	assert_ptr_equal(first, second);
+	give(first);
+	give(second);
+	assert_int_equal(asked, 1);
+	assert_int_equal(counters->found, 4);
+	assert_int_equal(take_and_give(memory, 8 * page, true), 2);
+	/* A shorter one between it and the place does not hide it. */
+	assert_int_equal(take_and_give(memory + 10 * page, 6 * page, false), 3);
+	assert_int_equal(take_and_give(memory + 12 * page, page, true), 4);
+	assert_int_equal(take_and_give(memory + 14 * page, page, false), 3);
+	close_all();
+	assert_int_equal(watched_bytes(memory, 16 * page), 0);
+	munmap(memory, 16 * page);
+}
+
+TEST(writing_wants_a_writable_one_and_replaces_the_other)
+{
+	open_with(64 * page);
+	char *memory = map_at(NULL, 4);
+	assert_int_equal(take_and_give(memory, 4 * page, false), 1);
+	assert_int_equal(take_and_give(memory, 4 * page, true), 2);
+	assert_null(known[1]);
+	assert_int_equal(take_and_give(memory, 4 * page, false), 2);
+	remap(memory + page, 1);
+	assert_int_equal(take_and_give(memory, 4 * page, false), 3);
+	close_all();
+	munmap(memory, 4 * page);
+}
+
+TEST(the_least_recently_used_go_first)
+{
+	open_with(4 * page);
+	char *memory = map_at(NULL, 16);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(take_and_give(memory + 2 * i * page, page, true), i + 1);
+	assert_int_equal(live_bytes, 4 * page);
+	assert_int_equal(take_and_give(memory, page, true), 1);
+	struct cs_registration *fifth = take(memory + 8 * page, page, true);
+	assert_int_equal(live_bytes, 5 * page); /* it is in use */
+	assert_int_equal(ended, 0);
+	give(fifth);
+	assert_null(known[2]);
+	assert_true(known[1] && known[3] && known[4] && known[5]);
+	assert_int_equal(take_and_give(memory + 10 * page, 3 * page, true), 6);
+	assert_true(known[5] && known[6]);
+	assert_int_equal(ended, 4);
+	assert_int_equal(counters->evicted, 4);
+	/* One larger than the budget drives nobody out. */
+	assert_int_equal(take_and_give(memory + 4 * page, 5 * page, true), 7);
+	assert_true(known[5] && known[6] && !known[7]);
+	assert_int_equal(counters->evicted, 4);
+	close_all();
+	munmap(memory, 16 * page);
+}
+
+TEST(so_many_stay_that_mappings_do_not_run_out)
+{
+	enum { PIECES = 5000 };
+	open_with(SIZE_MAX);
+	char *memory = map_at(NULL, 2 * PIECES);
+	for (size_t i = 0; i < PIECES; i++)
+		take_and_give(memory + 2 * i * page, page, true);
+	assert_true(live_bytes <= 2048 * page);
+	assert_int_equal(counters->evicted, PIECES - 2048);
+	close_all();
+	munmap(memory, 2 * PIECES * page);
+}
+
+TEST(a_refusal_throws_out_the_idle_ones_and_then_is_the_callers)
+{
+	open_with(64 * page);
+	char *memory = map_at(NULL, 16);
+	struct cs_registration *used = take(memory, page, true);
+	for (size_t i = 1; i < 4; i++)
+		take_and_give(memory + 2 * i * page, page, true);
+	refuse_from = 5;
+	refuse_count = 1;
+	assert_int_equal(take_and_give(memory + 8 * page, page, true), 5);
+	assert_int_equal(counters->evicted, 3);
+	assert_true(known[1] && !known[2] && !known[3] && !known[4] && known[5]);
+	refuse_from = asked + 1;
+	refuse_count = 2;
+	errno = 0;
+	assert_null(cs_registrations_take(registrations, memory + 10 * page, page, true));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(asked, refuse_from + 1);
+	assert_true(known[1] && !known[5]);
+	/* Nothing idle: asking twice would not help. */
+	refuse_from = asked + 1;
+	assert_null(cs_registrations_take(registrations, memory + 10 * page, page, true));
+	assert_int_equal(asked, refuse_from);
+	refuse_count = 0;
+	assert_int_equal(take_and_give(memory + 10 * page, page, true), 6);
+	give(used);
+	close_all();
+	munmap(memory, 16 * page);
+}
+
 /* ---- the program's changes */
 
-static void
-other_memory_at_the_same_address_is_registered_anew(void **state)
+TEST(other_memory_at_the_same_address_is_registered_anew)
 {
 	open_with(64 * page);
 	char *memory = map_at(NULL, 8);
@@ -505,8 +462,7 @@ other_memory_at_the_same_address_is_registered_anew(void **state)
 	munmap(memory, 8 * page);
 }
 
-static void
-a_hole_in_the_middle_ends_it_and_the_rest_is_left_alone(void **state)
+TEST(a_hole_in_the_middle_ends_it_and_the_rest_is_left_alone)
 {
 	open_with(64 * page);
 	char *memory = map_at(NULL, 8);
@@ -522,8 +478,7 @@ a_hole_in_the_middle_ends_it_and_the_rest_is_left_alone(void **state)
 	munmap(memory, 8 * page);
 }
 
-static void
-what_another_one_covers_stays_watched(void **state)
+TEST(what_another_one_covers_stays_watched)
 {
 	open_with(4 * page);
 	char *memory = map_at(NULL, 8);
@@ -542,8 +497,7 @@ what_another_one_covers_stays_watched(void **state)
 	munmap(memory, 8 * page);
 }
 
-static void
-moved_away_and_back_is_registered_anew(void **state)
+TEST(moved_away_and_back_is_registered_anew)
 {
 	open_with(64 * page);
 	char *memory = map_at(NULL, 4), *place = map_at(NULL, 4);
@@ -565,8 +519,7 @@ moved_away_and_back_is_registered_anew(void **state)
 	munmap(place, 4 * page);
 }
 
-static void
-emptied_pages_are_registered_anew(void **state)
+TEST(emptied_pages_are_registered_anew)
 {
 	open_with(64 * page);
 	char *memory = map_at(NULL, 4);
@@ -578,8 +531,7 @@ emptied_pages_are_registered_anew(void **state)
 	munmap(memory, 4 * page);
 }
 
-static void
-a_heap_that_shrinks_and_grows_is_registered_anew(void **state)
+TEST(a_heap_that_shrinks_and_grows_is_registered_anew)
 {
 	open_with(64 * page);
 	take_and_give(arena, page, true); /* the thread's start allocates: before the heap's end is
@@ -600,8 +552,7 @@ a_heap_that_shrinks_and_grows_is_registered_anew(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__ /* its malloc keeps what is freed */
-static void
-a_freed_block_that_comes_again_is_registered_anew(void **state)
+TEST(a_freed_block_that_comes_again_is_registered_anew)
 {
 	enum { BYTES = 64 << 20 }; /* above all that malloc keeps */
 	open_with(2 * BYTES);
@@ -627,8 +578,7 @@ a_freed_block_that_comes_again_is_registered_anew(void **state)
 }
 #endif
 
-static void
-a_stale_one_in_use_is_served_to_nobody_and_ends_when_given_back(void **state)
+TEST(a_stale_one_in_use_is_served_to_nobody_and_ends_when_given_back)
 {
 	open_with(64 * page);
 	char *memory = map_at(NULL, 4);
@@ -655,8 +605,7 @@ a_stale_one_in_use_is_served_to_nobody_and_ends_when_given_back(void **state)
 	munmap(memory, 4 * page);
 }
 
-static void
-more_changes_than_are_noted_make_all_of_them_stale(void **state)
+TEST(more_changes_than_are_noted_make_all_of_them_stale)
 {
 	enum { PIECES = 600 };
 	open_with(4 * PIECES * page);
@@ -681,8 +630,7 @@ more_changes_than_are_noted_make_all_of_them_stale(void **state)
 	munmap(memory, 4 * PIECES * page);
 }
 
-static void
-memory_that_cannot_be_watched_is_not_kept(void **state)
+TEST(memory_that_cannot_be_watched_is_not_kept)
 {
 	open_with(64 * page);
 	int id = shmget(IPC_PRIVATE, 4 * page, IPC_CREAT | 0600);
@@ -740,8 +688,7 @@ use_in_child(char *memory)
 	return 0;
 }
 
-static void
-a_child_can_do_no_harm_and_its_parent_goes_on(void **state)
+TEST(a_child_can_do_no_harm_and_its_parent_goes_on)
 {
 	fork_safe = 1;
 	open_with(64 * page);
@@ -763,8 +710,7 @@ do_nothing(char *memory)
 	return 0;
 }
 
-static void
-an_unsafe_fork_ends_all_but_the_pinned(void **state)
+TEST(an_unsafe_fork_ends_all_but_the_pinned)
 {
 	fork_safe = 0;
 	open_with(64 * page);
@@ -886,8 +832,7 @@ expect_budget(void)
 	expect_counters();
 }
 
-static void
-random_use_never_meets_a_stale_one(void **state)
+TEST(random_use_never_meets_a_stale_one)
 {
 	uint64_t seed = first_seed();
 	print_message("seed %llu (TEST_SEED replays it)\n", (unsigned long long)seed);
@@ -954,8 +899,7 @@ change_slots(void *argument)
 	return NULL;
 }
 
-static void
-a_thread_changes_what_another_has_used(void **state)
+TEST(a_thread_changes_what_another_has_used)
 {
 	uint64_t seed = first_seed();
 	open_with(ARENA / 2 * page);
@@ -986,8 +930,7 @@ unmap_two_pages(void *place)
 
 /* The other thread's munmap has not returned, as nobody has noted it, and the address has other
  * memory already. */
-static void
-memory_got_before_munmap_returns_is_registered_anew(void **state)
+TEST(memory_got_before_munmap_returns_is_registered_anew)
 {
 	open_with(64 * page);
 	char *memory = map_at(NULL, 2);
@@ -1037,8 +980,7 @@ unmap_what_is_shown(void *argument)
 }
 
 /* The same as it happens. */
-static void
-memory_is_got_while_another_thread_unmaps_it(void **state)
+TEST(memory_is_got_while_another_thread_unmaps_it)
 {
 	open_with(64 * page);
 	char *memory = map_at(NULL, 2);
@@ -1069,46 +1011,11 @@ memory_is_got_while_another_thread_unmaps_it(void **state)
 }
 
 static int
-run_without_watch(void)
+run_some(size_t first, size_t end)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_watch_each_ends_when_it_is_given_back),
-		cmocka_unit_test(pinned_ones_are_found_and_outside_the_budget),
-		cmocka_unit_test(a_range_beyond_the_address_space_is_refused),
-		cmocka_unit_test(every_allocation_may_fail),
-	};
-	return cmocka_run_group_tests_name("registrations without a watch", tests, NULL, NULL);
-}
-
-static int
-run_with_watch(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_known_range_costs_no_verb),
-		cmocka_unit_test(writing_wants_a_writable_one_and_replaces_the_other),
-		cmocka_unit_test(the_least_recently_used_go_first),
-		cmocka_unit_test(so_many_stay_that_mappings_do_not_run_out),
-		cmocka_unit_test(a_refusal_throws_out_the_idle_ones_and_then_is_the_callers),
-		cmocka_unit_test(other_memory_at_the_same_address_is_registered_anew),
-		cmocka_unit_test(a_hole_in_the_middle_ends_it_and_the_rest_is_left_alone),
-		cmocka_unit_test(what_another_one_covers_stays_watched),
-		cmocka_unit_test(moved_away_and_back_is_registered_anew),
-		cmocka_unit_test(emptied_pages_are_registered_anew),
-		cmocka_unit_test(a_heap_that_shrinks_and_grows_is_registered_anew),
-#ifndef __SANITIZE_ADDRESS__
-		cmocka_unit_test(a_freed_block_that_comes_again_is_registered_anew),
-#endif
-		cmocka_unit_test(a_stale_one_in_use_is_served_to_nobody_and_ends_when_given_back),
-		cmocka_unit_test(more_changes_than_are_noted_make_all_of_them_stale),
-		cmocka_unit_test(memory_that_cannot_be_watched_is_not_kept),
-		cmocka_unit_test(a_child_can_do_no_harm_and_its_parent_goes_on),
-		cmocka_unit_test(an_unsafe_fork_ends_all_but_the_pinned),
-		cmocka_unit_test(random_use_never_meets_a_stale_one),
-		cmocka_unit_test(a_thread_changes_what_another_has_used),
-		cmocka_unit_test(memory_got_before_munmap_returns_is_registered_anew),
-		cmocka_unit_test(memory_is_got_while_another_thread_unmaps_it),
-	};
-	return cmocka_run_group_tests_name("registrations", tests, NULL, NULL);
+	struct CMUnitTest some[COUNT(unit_tests)] = { 0 };
+	memcpy(some, &unit_tests[first], (end - first) * sizeof *some);
+	return cmocka_run_group_tests(some, NULL, NULL);
 }
 
 int
@@ -1118,7 +1025,7 @@ main(void)
 	fork_safe = 1;
 	reserve_region();
 	arena = map_at(NULL, ARENA);
-	int failed = run_without_watch();
+	int failed = run_some(0, UNWATCHED);
 	struct cs_watch *watch;
 	enum cs_status status = cs_watch_open(&watch);
 	if (!failed && status == CS_UNSUPPORTED) {
@@ -1129,5 +1036,5 @@ main(void)
 	}
 	if (status == CS_OK)
 		cs_watch_close(watch);
-	return failed + run_with_watch();
+	return failed + run_some(UNWATCHED, unit_test_count);
 }

@@ -71,8 +71,7 @@ load(const char *name, struct cs_imbalance *imbalance, char complaint[400])
 	return cs_replay_load(imbalance, RANKS, complaint, 400);
 }
 
-static void
-delays_are_behind_the_first_of_each_call(void **state)
+TEST(delays_are_behind_the_first_of_each_call)
 {
 	const int64_t expected[3][RANKS] = { { 0, 30, 0 }, { 0, 20, 40 }, { 10, 0, 5 } };
 	const int nodes[RANKS] = { 0, 0, 1 };
@@ -107,8 +106,7 @@ expect_refused(const struct file *last, const char *part)
 	assert_null(imbalance.recorded);
 }
 
-static void
-files_that_do_not_fit_together_are_named(void **state)
+TEST(files_that_do_not_fit_together_are_named)
 {
 	const uint64_t *some = arrived[2];
 	char path[512];
@@ -154,12 +152,4 @@ remove_folder(void **state)
 	return rmdir(folder);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(delays_are_behind_the_first_of_each_call),
-		cmocka_unit_test(files_that_do_not_fit_together_are_named),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS(make_folder, remove_folder)

@@ -52,8 +52,7 @@ expect(enum cs_coll coll, int root, const uint64_t waited[RANKS])
 	}
 }
 
-static void
-a_rank_waits_for_those_that_it_depends_on(void **state)
+TEST(a_rank_waits_for_those_that_it_depends_on)
 {
 	(void)state;
 	expect(CS_ALLREDUCE, 0, (const uint64_t[]){ 300, 0, 200, 100 });
@@ -64,8 +63,7 @@ a_rank_waits_for_those_that_it_depends_on(void **state)
 	expect(CS_SCAN, 0, (const uint64_t[]){ 0, 0, 200, 100 });
 }
 
-static void
-what_is_not_whole_is_left_out(void **state)
+TEST(what_is_not_whole_is_left_out)
 {
 	struct cs_sampled_call samples[3 * RANKS];
 	(void)state;
@@ -101,8 +99,7 @@ what_is_not_whole_is_left_out(void **state)
 	assert_int_equal(told.count, 0);
 }
 
-static void
-nobody_waits_longer_than_it_was_there(void **state)
+TEST(nobody_waits_longer_than_it_was_there)
 {
 	struct cs_sampled_call samples[RANKS];
 	(void)state;
@@ -120,8 +117,7 @@ nobody_waits_longer_than_it_was_there(void **state)
 	assert_int_equal(told.rows[2], 4);
 }
 
-static void
-calls_are_sampled_whichever_their_period(void **state)
+TEST(calls_are_sampled_whichever_their_period)
 {
 	(void)state;
 	for (uint64_t call = 0; call < CS_SAMPLES_FIRST; call++)
@@ -135,14 +131,4 @@ calls_are_sampled_whichever_their_period(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_rank_waits_for_those_that_it_depends_on),
-		cmocka_unit_test(what_is_not_whole_is_left_out),
-		cmocka_unit_test(nobody_waits_longer_than_it_was_there),
-		cmocka_unit_test(calls_are_sampled_whichever_their_period),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

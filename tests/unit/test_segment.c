@@ -74,8 +74,7 @@ expect_asked(size_t from, size_t bytes)
 	assert_int_equal(at, from + bytes);
 }
 
-static void
-pages_are_asked_for_again_where_a_signal_came(void **state)
+TEST(pages_are_asked_for_again_where_a_signal_came)
 {
 	struct cs_segment segment = made();
 	for (int times = 0; times < 12; times += 3) {
@@ -91,8 +90,7 @@ pages_are_asked_for_again_where_a_signal_came(void **state)
 	cs_segment_close(&segment);
 }
 
-static void
-memory_of_another_segment_is_not_attached(void **state)
+TEST(memory_of_another_segment_is_not_attached)
 {
 	struct cs_segment segment = made(), other = { .fd = -1 };
 	struct cs_segment_handle handle = segment.handle;
@@ -119,8 +117,7 @@ next_descriptor(void)
 	return fd;
 }
 
-static void
-sealed_segments_have_no_descriptor(void **state)
+TEST(sealed_segments_have_no_descriptor)
 {
 	int before = next_descriptor();
 	struct cs_segment segment = made(), other = { .fd = -1 };
@@ -142,8 +139,7 @@ sealed_segments_have_no_descriptor(void **state)
 }
 
 /* By the number in the handle another process may have anything. */
-static void
-what_is_no_file_of_that_size_is_not_opened(void **state)
+TEST(what_is_no_file_of_that_size_is_not_opened)
 {
 	struct cs_segment segment = made(), other = { .fd = -1 };
 	struct cs_segment_handle handle = segment.handle;
@@ -189,8 +185,7 @@ without_streams(enum cs_shm_kind kind)
 	return 0;
 }
 
-static void
-no_descriptor_is_a_standard_stream(void **state)
+TEST(no_descriptor_is_a_standard_stream)
 {
 	for (int i = 0; i < 2; i++) {
 		int status;
@@ -239,8 +234,7 @@ is_advised(void)
 	return strstr(flags, " dc");
 }
 
-static void
-neither_children_nor_core_files_get_a_segment(void **state)
+TEST(neither_children_nor_core_files_get_a_segment)
 {
 	struct cs_segment segment = made(), other = { .fd = -1 };
 	char flags[512];
@@ -259,8 +253,7 @@ neither_children_nor_core_files_get_a_segment(void **state)
 }
 
 /* A segment may have a quarter of the address space that is left. */
-static void
-a_spent_address_space_is_left_to_the_program(void **state)
+TEST(a_spent_address_space_is_left_to_the_program)
 {
 	struct rlimit before, limit;
 	struct cs_segment segment;
@@ -291,17 +284,4 @@ a_spent_address_space_is_left_to_the_program(void **state)
 	cs_segment_close(&segment);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_are_asked_for_again_where_a_signal_came),
-		cmocka_unit_test(memory_of_another_segment_is_not_attached),
-		cmocka_unit_test(sealed_segments_have_no_descriptor),
-		cmocka_unit_test(what_is_no_file_of_that_size_is_not_opened),
-		cmocka_unit_test(no_descriptor_is_a_standard_stream),
-		cmocka_unit_test(a_spent_address_space_is_left_to_the_program),
-		cmocka_unit_test(neither_children_nor_core_files_get_a_segment),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

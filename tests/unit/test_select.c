@@ -29,6 +29,7 @@ remove_directory(void **state)
 #define BLOCK(name)                                                                                \
 	"  - name: " name "\n    provenance: {date: 2026-11-21, library: l, machine: m, command: " \
 			  "c}\n"
+#define RULE(text) "      - {collective: " text "}\n"
 #define SITE(rules) HEAD "blocks:\n" BLOCK("b") "    rules:\n" rules
 
 static const struct cs_machine here = { "mpich", "AMD EPYC 7763", "node7", 8 };
@@ -101,15 +102,12 @@ assert_choice(struct cs_choice choice, const char *algorithm, enum cs_why why, c
 
 /* ---- the order of precedence ----------------------------------------------------------------- */
 
-static void
-the_sites_first_fitting_rule_decides(void **state)
+TEST(the_sites_first_fitting_rule_decides)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, bytes: 0-1K, use: host}\n"
-						 "      - {collective: bcast, bytes: 0-1M, use: "
-						 "ring}\n"
-						 "      - {collective: bcast, use: "
-						 "\"hier:host\"}\n"));
+		make(SITE(RULE("bcast, bytes: 0-1K, use: host")
+			  RULE("bcast, bytes: 0-1M, use: ring")
+			  RULE("bcast, use: \"hier:host\"")));
 	assert_choice(choose_bytes(selector, CS_BCAST, 0), "host", CS_WHY_RULE, "rule site.yaml:6");
 	assert_choice(choose_bytes(selector, CS_BCAST, 1023), "host", CS_WHY_RULE,
 		      "rule site.yaml:6");
@@ -120,21 +118,18 @@ the_sites_first_fitting_rule_decides(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-what_the_site_leaves_open_goes_to_the_built_in_rules(void **state)
+TEST(what_the_site_leaves_open_goes_to_the_built_in_rules)
 {
-	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, ranks: 1000-inf, use: ring}\n"));
+	struct cs_selector *selector = make(SITE(RULE("bcast, ranks: 1000-inf, use: ring")));
 	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 8);
 	assert_int_equal(choice.why, CS_WHY_BUILTIN);
 	assert_contains(choice.reason, "built-in tuning.yaml:");
 	cs_selector_destroy(selector);
 }
 
-static void
-a_forced_algorithm_goes_before_every_rule(void **state)
+TEST(a_forced_algorithm_goes_before_every_rule)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: host}\n"),
+	struct cs_selector *selector = make_forced(SITE(RULE("bcast, use: host")),
 						   CS_BCAST,
 						   "0-4K=ring,1M-inf=hier:host:chunk=2K");
 	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_FORCED,
@@ -149,10 +144,9 @@ a_forced_algorithm_goes_before_every_rule(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-the_host_may_be_forced_and_ruled(void **state)
+TEST(the_host_may_be_forced_and_ruled)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: any, use: host}\n"),
+	struct cs_selector *selector = make_forced(SITE(RULE("any, use: host")),
 						   CS_BCAST, "host");
 	assert_choice(choose_bytes(selector, CS_BCAST, 8), "host", CS_WHY_FORCED,
 		      "forced by COLLSHIM_BCAST");
@@ -161,13 +155,11 @@ the_host_may_be_forced_and_ruled(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-an_excluded_algorithm_is_passed_over_for_the_next_rule(void **state)
+TEST(an_excluded_algorithm_is_passed_over_for_the_next_rule)
 {
 	struct cs_selector *selector =
-		make_forced(SITE("      - {collective: bcast, use: \"hier:host\"}\n"
-							"      - {collective: bcast, bytes: 0-1K, "
-							"use: ring}\n"),
+		make_forced(SITE(RULE("bcast, use: \"hier:host\"")
+				 RULE("bcast, bytes: 0-1K, use: ring")),
 						   CS_BCAST, "^hier:host");
 	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_RULE, "rule site.yaml:7");
 	assert_choice(choose_bytes(selector, CS_BCAST, 1024), "host", CS_WHY_EXCLUDED,
@@ -176,22 +168,18 @@ an_excluded_algorithm_is_passed_over_for_the_next_rule(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_rule_whose_algorithm_cannot_serve_is_passed_over(void **state)
+TEST(a_rule_whose_algorithm_cannot_serve_is_passed_over)
 {
-	struct cs_selector *selector =
-		make(SITE("      - {collective: allreduce, bytes: 0-1K, use: node}\n"));
+	struct cs_selector *selector = make(SITE(RULE("allreduce, bytes: 0-1K, use: node")));
 	struct cs_facts one_node = { CS_ALLREDUCE, 8, 4, 1, 4, 4, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &one_node), "node", CS_WHY_RULE, "rule site.yaml:6");
 	assert_int_equal(choose_bytes(selector, CS_ALLREDUCE, 8).why, CS_WHY_BUILTIN);
 	cs_selector_destroy(selector);
 }
 
-static void
-where_only_the_needs_stand_in_the_way_they_are_the_reason(void **state)
+TEST(where_only_the_needs_stand_in_the_way_they_are_the_reason)
 {
-	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_selector *selector = make(SITE(RULE("bcast, use: \"hier:host\"")));
 	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
 	cs_selector_destroy(selector);
@@ -201,8 +189,7 @@ where_only_the_needs_stand_in_the_way_they_are_the_reason(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_non_commutative_operation_needs_block_placement(void **state)
+TEST(a_non_commutative_operation_needs_block_placement)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_REDUCE, "hier:host");
 	struct cs_facts facts = { CS_REDUCE, 8, 4, 2, 2, 2, false, true, 1, CS_WIRE_HOST };
@@ -217,11 +204,10 @@ a_non_commutative_operation_needs_block_placement(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
+TEST(a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host)
 {
 	struct cs_selector *selector =
-		make_forced(SITE("      - {collective: any, use: host}\n"), CS_BCAST, "hier:host");
+		make_forced(SITE(RULE("any, use: host")), CS_BCAST, "hier:host");
 	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
 	struct said said;
 	said_begin(&said);
@@ -235,12 +221,10 @@ a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node(void **state)
+TEST(a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, ppn: 2-4, use: ring}\n"
-						 "      - {collective: bcast, use: host}\n"));
+		make(SITE(RULE("bcast, ppn: 2-4, use: ring") RULE("bcast, use: host")));
 	static const struct {
 		int least, most;
 		const char *algorithm;
@@ -256,8 +240,7 @@ a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-calls_without_an_agreed_size_get_one_answer(void **state)
+TEST(calls_without_an_agreed_size_get_one_answer)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_GATHERV, "hier:host");
 	struct cs_choice choice = choose_bytes(selector, CS_GATHERV, CS_BYTES_UNKNOWN);
@@ -265,16 +248,14 @@ calls_without_an_agreed_size_get_one_answer(void **state)
 	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_BYTES_UNKNOWN);
 	cs_selector_destroy(selector);
 	/* Where a size could be had but is not, rules that ask for one do not fit. */
-	selector = make(SITE("      - {collective: bcast, bytes: 0-1G, use: ring}\n"
-			     "      - {collective: bcast, use: host}\n"));
+	selector = make(SITE(RULE("bcast, bytes: 0-1G, use: ring") RULE("bcast, use: host")));
 	choice = choose_bytes(selector, CS_BCAST, CS_BYTES_UNKNOWN);
 	assert_choice(choice, "host", CS_WHY_RULE, "rule site.yaml:7");
 	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_BYTES_UNKNOWN);
 	cs_selector_destroy(selector);
 }
 
-static void
-blocks_hold_only_on_the_machines_they_are_for(void **state)
+TEST(blocks_hold_only_on_the_machines_they_are_for)
 {
 	static const struct {
 		const char *guard;
@@ -321,8 +302,7 @@ blocks_hold_only_on_the_machines_they_are_for(void **state)
 
 /* ---- wrong input ----------------------------------------------------------------------------- */
 
-static void
-a_wrong_file_gives_one_line_and_the_built_in_rules(void **state)
+TEST(a_wrong_file_gives_one_line_and_the_built_in_rules)
 {
 	struct said said;
 	said_begin(&said);
@@ -341,8 +321,7 @@ a_wrong_file_gives_one_line_and_the_built_in_rules(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_wrong_forcing_text_gives_one_line_and_is_ignored(void **state)
+TEST(a_wrong_forcing_text_gives_one_line_and_is_ignored)
 {
 	struct said said;
 	said_begin(&said);
@@ -357,8 +336,7 @@ a_wrong_forcing_text_gives_one_line_and_is_ignored(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_missing_file_is_an_error_only_if_it_was_asked_for(void **state)
+TEST(a_missing_file_is_an_error_only_if_it_was_asked_for)
 {
 	struct cs_settings settings = nothing_set;
 	struct cs_selector *selector;
@@ -381,8 +359,7 @@ a_missing_file_is_an_error_only_if_it_was_asked_for(void **state)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static void
-single_limits_are_overridden_by_the_site_and_then_by_the_environment(void **state)
+TEST(single_limits_are_overridden_by_the_site_and_then_by_the_environment)
 {
 	struct cs_selector *builtin = make(NULL);
 	struct cs_selector *site = make(HEAD "limits: {slots: 32, team_after: 9, shm_budget: "
@@ -405,8 +382,7 @@ single_limits_are_overridden_by_the_site_and_then_by_the_environment(void **stat
 	cs_selector_destroy(environment);
 }
 
-static void
-what_the_environment_says_of_the_wire_goes_before_every_file(void **state)
+TEST(what_the_environment_says_of_the_wire_goes_before_every_file)
 {
 	static const enum cs_wire_kind kinds[] = { CS_WIRE_AUTO, CS_WIRE_HOST, CS_WIRE_IB };
 	struct cs_selector *builtin = make(NULL), *site = make(HEAD "limits: {wire: ib}\n");
@@ -556,8 +532,7 @@ same_choice(struct answer a, struct answer b)
 /* The built-in rules of these tests ask for two ranks on every node. Here one node has a single
  * one, so that the model's rules are all there is; the other may have more, so that hier:host can
  * serve. */
-static void
-chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
+TEST(chosen_and_its_interval_are_exactly_what_the_definition_says)
 {
 	uint64_t seed = first_seed();
 	struct said said;
@@ -612,12 +587,11 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 
 /* ---- how uneven blocks are ------------------------------------------------------------------- */
 
-static void
-a_rule_may_be_for_uneven_blocks_only(void **state)
+TEST(a_rule_may_be_for_uneven_blocks_only)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: allgatherv, skew: 2-inf, use: \"hier:host\"}\n"
-						 "      - {collective: allgatherv, use: host}\n"));
+		make(SITE(RULE("allgatherv, skew: 2-inf, use: \"hier:host\"")
+			  RULE("allgatherv, use: host")));
 	struct cs_facts facts = usual(CS_ALLGATHERV, 64);
 	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
 	assert_true(choose(selector, &facts).depends_on_skew);
@@ -630,15 +604,12 @@ a_rule_may_be_for_uneven_blocks_only(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_rule_may_be_for_one_wire_only(void **state)
+TEST(a_rule_may_be_for_one_wire_only)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
-						 "      - {collective: bcast, wire: host, bytes: "
-						 "0-1K, use: host}\n"
-						 "      - {collective: bcast, use: "
-						 "\"hier:host\"}\n"));
+		make(SITE(RULE("bcast, wire: ib, use: ring")
+			  RULE("bcast, wire: host, bytes: 0-1K, use: host")
+			  RULE("bcast, use: \"hier:host\"")));
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
 	facts.wire = CS_WIRE_IB;
@@ -652,22 +623,19 @@ a_rule_may_be_for_one_wire_only(void **state)
 	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
 	cs_selector_destroy(selector);
 	/* What is forced does not ask. */
-	selector = make_forced(SITE("      - {collective: bcast, wire: ib, use: host}\n"), CS_BCAST,
+	selector = make_forced(SITE(RULE("bcast, wire: ib, use: host")), CS_BCAST,
 			       "ring");
 	facts.wire = CS_WIRE_IB;
 	assert_choice(choose(selector, &facts), "ring", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
 	cs_selector_destroy(selector);
 }
 
-static void
-a_rule_may_be_for_one_placement_only(void **state)
+TEST(a_rule_may_be_for_one_placement_only)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, placement: cyclic, bytes: 0-1K, use: ring}\n"
-						 "      - {collective: bcast, placement: block, "
-						 "use: host}\n"
-						 "      - {collective: bcast, use: "
-						 "\"hier:host\"}\n"));
+		make(SITE(RULE("bcast, placement: cyclic, bytes: 0-1K, use: ring")
+			  RULE("bcast, placement: block, use: host")
+			  RULE("bcast, use: \"hier:host\"")));
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	struct cs_choice choice = choose(selector, &facts);
 	assert_choice(choice, "host", CS_WHY_RULE, "rule site.yaml:7");
@@ -691,11 +659,10 @@ a_rule_may_be_for_one_placement_only(void **state)
 	"      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 10us, 4K: 40us}}\n" \
 	"      - {collective: bcast, ranks: 64, nodes: 16, cost: {1K: 110us}}\n"
 
-static void
-the_model_decides_what_the_site_leaves_open(void **state)
+TEST(the_model_decides_what_the_site_leaves_open)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, bytes: 0-64, use: host}\n")
+		make(SITE(RULE("bcast, bytes: 0-64, use: host"))
 					    MODEL("", "0.1", COSTS));
 	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 1500);
 	/* At 1K: ring 16 x 1 us and 1008 x 1 ns, the host 10 us. */
@@ -717,8 +684,7 @@ the_model_decides_what_the_site_leaves_open(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-the_model_is_silent_where_nothing_was_measured(void **state)
+TEST(the_model_is_silent_where_nothing_was_measured)
 {
 	struct cs_selector *selector = make(HEAD MODEL("", "0", COSTS));
 	const struct cs_facts cases[] = {
@@ -743,8 +709,7 @@ the_model_is_silent_where_nothing_was_measured(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-the_model_speaks_of_even_blocks_only_and_says_so(void **state)
+TEST(the_model_speaks_of_even_blocks_only_and_says_so)
 {
 	struct cs_selector *selector =
 		make(HEAD MODEL("", "0", "      - {collective: allgatherv, ranks: 16, nodes: 4, "
@@ -760,8 +725,7 @@ the_model_speaks_of_even_blocks_only_and_says_so(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_cost_of_no_bytes_alone_is_that_of_all(void **state)
+TEST(a_cost_of_no_bytes_alone_is_that_of_all)
 {
 	struct cs_selector *selector =
 		make(HEAD MODEL("", "0", "      - {collective: bcast, ranks: 16, nodes: 4, "
@@ -781,11 +745,10 @@ digest_of(const struct cs_machine *machine, const char *site, const struct cs_se
 	return digest;
 }
 
-static void
-equal_rules_give_equal_digests_however_they_are_written(void **state)
+TEST(equal_rules_give_equal_digests_however_they_are_written)
 {
 	uint64_t one =
-		digest_of(&here, SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
+		digest_of(&here, SITE(RULE("bcast, bytes: 0-4K, use: ring")),
 			  &nothing_set);
 	uint64_t other = digest_of(&here,
 				   "# a comment\nversion: 1\nlimits: "
@@ -796,42 +759,39 @@ equal_rules_give_equal_digests_however_they_are_written(void **state)
 	/* Another machine on which the same guards hold agrees, too. */
 	struct cs_machine neighbour = { "mpich", "AMD EPYC 7763", "node8", 8 };
 	assert_true(digest_of(&neighbour,
-			      SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
+			      SITE(RULE("bcast, bytes: 0-4K, use: ring")),
 			      &nothing_set) == one);
 }
 
-static void
-whatever_can_change_a_choice_changes_the_digest(void **state)
+TEST(whatever_can_change_a_choice_changes_the_digest)
 {
 	static const char *const sites[] = {
 		NULL,
 		HEAD,
 		HEAD "limits: {slots: 31}\n",
 		HEAD "limits: {area_slots: 31}\n",
-		SITE("      - {collective: bcast, use: host}\n"),
-		SITE("      - {collective: gather, use: host}\n"),
-		SITE("      - {collective: bcast, use: ring}\n"),
-		SITE("      - {collective: bcast, use: \"hier:host\"}\n"),
-		SITE("      - {collective: bcast, use: \"hier:host\", with: {chunk: 4K}}\n"),
-		SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
-		SITE("      - {collective: bcast, bytes: 0-4097, use: ring}\n"),
-		SITE("      - {collective: bcast, bytes: 1-4K, use: ring}\n"),
-		SITE("      - {collective: bcast, ranks: 1-4K, use: ring}\n"),
-		SITE("      - {collective: bcast, nodes: 1-4K, use: ring}\n"),
-		SITE("      - {collective: bcast, ppn: 1-4K, use: ring}\n"),
+		SITE(RULE("bcast, use: host")),
+		SITE(RULE("gather, use: host")),
+		SITE(RULE("bcast, use: ring")),
+		SITE(RULE("bcast, use: \"hier:host\"")),
+		SITE(RULE("bcast, use: \"hier:host\", with: {chunk: 4K}")),
+		SITE(RULE("bcast, bytes: 0-4K, use: ring")),
+		SITE(RULE("bcast, bytes: 0-4097, use: ring")),
+		SITE(RULE("bcast, bytes: 1-4K, use: ring")),
+		SITE(RULE("bcast, ranks: 1-4K, use: ring")),
+		SITE(RULE("bcast, nodes: 1-4K, use: ring")),
+		SITE(RULE("bcast, ppn: 1-4K, use: ring")),
 		HEAD "limits: {wire: host}\n",
 		HEAD "limits: {wire: ib}\n",
 		HEAD "limits: {ib_slots: 31}\n",
-		SITE("      - {collective: bcast, wire: host, use: ring}\n"),
-		SITE("      - {collective: bcast, wire: ib, use: ring}\n"),
-		SITE("      - {collective: bcast, placement: block, use: ring}\n"),
-		SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"),
-		SITE("      - {collective: bcast, use: ring}\n      - {collective: bcast, use: "
-		     "host}\n"),
-		SITE("      - {collective: bcast, use: host}\n      - {collective: bcast, use: "
-		     "ring}\n"),
-		SITE("      - {collective: allgatherv, use: host}\n"),
-		SITE("      - {collective: allgatherv, skew: 2-inf, use: host}\n"),
+		SITE(RULE("bcast, wire: host, use: ring")),
+		SITE(RULE("bcast, wire: ib, use: ring")),
+		SITE(RULE("bcast, placement: block, use: ring")),
+		SITE(RULE("bcast, placement: cyclic, use: ring")),
+		SITE(RULE("bcast, use: ring") RULE("bcast, use: host")),
+		SITE(RULE("bcast, use: host") RULE("bcast, use: ring")),
+		SITE(RULE("allgatherv, use: host")),
+		SITE(RULE("allgatherv, skew: 2-inf, use: host")),
 		HEAD MODEL("", "0.1", COSTS),
 		HEAD MODEL("", "0.2", COSTS),
 		HEAD "models:\n" BLOCK("m") "    parameters: \"L=2e-6,G=1e-9\"\n    fit_error: "
@@ -888,8 +848,7 @@ explain(const struct cs_selector *selector, const struct cs_facts *facts)
 	return printed;
 }
 
-static void
-explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
+TEST(explaining_names_the_row_that_decides_and_why_not_the_others)
 {
 	struct cs_selector *selector = make_forced(
 		HEAD "blocks:\n" BLOCK("away") "    machine: {cpu: \"*Xeon*\"}\n"
@@ -956,13 +915,11 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-a_rule_may_be_for_some_imbalance_only(void **state)
+TEST(a_rule_may_be_for_some_imbalance_only)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, imbalance: [moderate, strong], bytes: 0-1K, "
-			  "use: ring}\n"
-			  "      - {collective: bcast, use: \"hier:host\"}\n"));
+		make(SITE(RULE("bcast, imbalance: [moderate, strong], bytes: 0-1K, use: ring")
+			  RULE("bcast, use: \"hier:host\"")));
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	assert_true(cs_selector_asks_imbalance(selector, &facts));
 	struct cs_choice choice = choose(selector, &facts);
@@ -979,11 +936,9 @@ a_rule_may_be_for_some_imbalance_only(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-forcing_may_be_for_some_imbalance_only(void **state)
+TEST(forcing_may_be_for_some_imbalance_only)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: "
-							"\"hier:host\"}\n"),
+	struct cs_selector *selector = make_forced(SITE(RULE("bcast, use: \"hier:host\"")),
 						   CS_BCAST, "0-1K=moderate+strong=ring");
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:6");
@@ -994,13 +949,11 @@ forcing_may_be_for_some_imbalance_only(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_says_which_placement_a_rule_asks_for(void **state)
+TEST(explaining_says_which_placement_a_rule_asks_for)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"
-						 "      - {collective: bcast, placement: block, "
-						 "use: host}\n"));
+		make(SITE(RULE("bcast, placement: cyclic, use: ring")
+			  RULE("bcast, placement: block, use: host")));
 	struct cs_facts facts = usual(CS_BCAST, 8);
 	assert_contains(explain(selector, &facts), "use ring\n    no: placement cyclic, here "
 						   "block\n"
@@ -1014,13 +967,10 @@ explaining_says_which_placement_a_rule_asks_for(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_says_which_wire_a_rule_asks_for(void **state)
+TEST(explaining_says_which_wire_a_rule_asks_for)
 {
 	struct cs_selector *selector =
-		make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
-						 "      - {collective: bcast, wire: host, use: "
-						 "host}\n"));
+		make(SITE(RULE("bcast, wire: ib, use: ring") RULE("bcast, wire: host, use: host")));
 	struct cs_facts facts = usual(CS_BCAST, 8);
 	assert_contains(explain(selector, &facts), "  rule site.yaml:6 (block b): use ring\n    "
 						   "no: wire ib, here host\n"
@@ -1038,8 +988,7 @@ explaining_says_which_wire_a_rule_asks_for(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
+TEST(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call)
 {
 	struct said said;
 	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
@@ -1061,8 +1010,7 @@ explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_says_which_calls_a_plan_refuses(void **state)
+TEST(explaining_says_which_calls_a_plan_refuses)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "ring");
 	struct cs_facts facts = usual(CS_BCAST, 4711);
@@ -1075,8 +1023,7 @@ explaining_says_which_calls_a_plan_refuses(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_a_call_of_unknown_size_names_no_size(void **state)
+TEST(explaining_a_call_of_unknown_size_names_no_size)
 {
 	struct cs_selector *selector = make(NULL);
 	struct cs_facts facts = usual(CS_ALLTOALLV, CS_BYTES_UNKNOWN);
@@ -1086,8 +1033,7 @@ explaining_a_call_of_unknown_size_names_no_size(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-explaining_and_choosing_agree(void **state)
+TEST(explaining_and_choosing_agree)
 {
 	uint64_t seed = first_seed();
 	for (int round = 0; round < 300; round++) {
@@ -1121,8 +1067,7 @@ explaining_and_choosing_agree(void **state)
 	}
 }
 
-static void
-printed_limits_and_sources_say_where_they_come_from(void **state)
+TEST(printed_limits_and_sources_say_where_they_come_from)
 {
 	struct cs_settings settings = nothing_set;
 	settings.team_after = 3;
@@ -1154,8 +1099,7 @@ printed_limits_and_sources_say_where_they_come_from(void **state)
 	cs_selector_destroy(selector);
 }
 
-static void
-this_machine_can_be_read(void **state)
+TEST(this_machine_can_be_read)
 {
 	struct cs_machine machine = { .mpi = "mpich" };
 	errno = 4242;
@@ -1170,48 +1114,7 @@ this_machine_can_be_read(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_wrong_file_gives_one_line_and_the_built_in_rules),
-		cmocka_unit_test(a_missing_file_is_an_error_only_if_it_was_asked_for),
-		cmocka_unit_test(a_wrong_forcing_text_gives_one_line_and_is_ignored),
-		cmocka_unit_test(the_sites_first_fitting_rule_decides),
-		cmocka_unit_test(what_the_site_leaves_open_goes_to_the_built_in_rules),
-		cmocka_unit_test(a_forced_algorithm_goes_before_every_rule),
-		cmocka_unit_test(the_host_may_be_forced_and_ruled),
-		cmocka_unit_test(an_excluded_algorithm_is_passed_over_for_the_next_rule),
-		cmocka_unit_test(a_rule_whose_algorithm_cannot_serve_is_passed_over),
-		cmocka_unit_test(where_only_the_needs_stand_in_the_way_they_are_the_reason),
-		cmocka_unit_test(a_non_commutative_operation_needs_block_placement),
-		cmocka_unit_test(a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host),
-		cmocka_unit_test(a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node),
-		cmocka_unit_test(calls_without_an_agreed_size_get_one_answer),
-		cmocka_unit_test(blocks_hold_only_on_the_machines_they_are_for),
-		cmocka_unit_test(
-			single_limits_are_overridden_by_the_site_and_then_by_the_environment),
-		cmocka_unit_test(what_the_environment_says_of_the_wire_goes_before_every_file),
-		cmocka_unit_test(chosen_and_its_interval_are_exactly_what_the_definition_says),
-		cmocka_unit_test(equal_rules_give_equal_digests_however_they_are_written),
-		cmocka_unit_test(whatever_can_change_a_choice_changes_the_digest),
-		cmocka_unit_test(explaining_names_the_row_that_decides_and_why_not_the_others),
-		cmocka_unit_test(explaining_says_which_wire_a_rule_asks_for),
-		cmocka_unit_test(explaining_says_which_calls_a_plan_refuses),
-		cmocka_unit_test(explaining_says_which_placement_a_rule_asks_for),
-		cmocka_unit_test(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call),
-		cmocka_unit_test(a_rule_may_be_for_uneven_blocks_only),
-		cmocka_unit_test(a_rule_may_be_for_one_wire_only),
-		cmocka_unit_test(a_rule_may_be_for_one_placement_only),
-		cmocka_unit_test(a_rule_may_be_for_some_imbalance_only),
-		cmocka_unit_test(forcing_may_be_for_some_imbalance_only),
-		cmocka_unit_test(the_model_decides_what_the_site_leaves_open),
-		cmocka_unit_test(the_model_is_silent_where_nothing_was_measured),
-		cmocka_unit_test(the_model_speaks_of_even_blocks_only_and_says_so),
-		cmocka_unit_test(a_cost_of_no_bytes_alone_is_that_of_all),
-		cmocka_unit_test(explaining_a_call_of_unknown_size_names_no_size),
-		cmocka_unit_test(explaining_and_choosing_agree),
-		cmocka_unit_test(printed_limits_and_sources_say_where_they_come_from),
-		cmocka_unit_test(this_machine_can_be_read),
-	};
 	setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a comma in decimals, where there is such a
 					       * locale */
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return run_all(make_directory, remove_directory);
 }

@@ -47,8 +47,7 @@ fit_settings(struct cs_settings *settings, size_t ranks)
 	return said_end(&said);
 }
 
-static void
-an_empty_environment_gives_the_defaults_in_silence(void **state)
+TEST(an_empty_environment_gives_the_defaults_in_silence)
 {
 	struct cs_settings settings;
 	assert_string_equal(read_settings(&settings), "");
@@ -68,8 +67,7 @@ an_empty_environment_gives_the_defaults_in_silence(void **state)
 		assert_null(settings.force[i]);
 }
 
-static void
-every_variable_reaches_its_field(void **state)
+TEST(every_variable_reaches_its_field)
 {
 	struct cs_settings settings;
 	setenv("COLLSHIM_DISABLE", "1", 1);
@@ -115,8 +113,7 @@ assert_report(const char *text, const char *expected)
 	unsetenv("COLLSHIM_REPORT");
 }
 
-static void
-a_reports_path_names_the_job_its_task_process_and_host(void **state)
+TEST(a_reports_path_names_the_job_its_task_process_and_host)
 {
 	static const char *const batch[] = { "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_TASK_ID",
 					     "PBS_JOBID", "LSB_JOBID",
@@ -161,8 +158,7 @@ a_reports_path_names_the_job_its_task_process_and_host(void **state)
 }
 
 /* The table of base/settings cannot see enum cs_coll, so its order is checked here. */
-static void
-each_collectives_variable_reaches_the_place_of_that_collective(void **state)
+TEST(each_collectives_variable_reaches_the_place_of_that_collective)
 {
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
 		struct cs_settings settings;
@@ -177,8 +173,7 @@ each_collectives_variable_reaches_the_place_of_that_collective(void **state)
 	}
 }
 
-static void
-texts_outlive_the_environment_they_came_from(void **state)
+TEST(texts_outlive_the_environment_they_came_from)
 {
 	struct cs_settings settings;
 	setenv("COLLSHIM_BCAST", "hier:host", 1);
@@ -188,8 +183,7 @@ texts_outlive_the_environment_they_came_from(void **state)
 	assert_string_equal(settings.force[CS_BCAST], "hier:host");
 }
 
-static void
-an_empty_value_is_an_unset_one(void **state)
+TEST(an_empty_value_is_an_unset_one)
 {
 	struct cs_settings settings;
 	setenv("COLLSHIM_DISABLE", "", 1);
@@ -214,8 +208,7 @@ assert_rank_path(const char *text, int rank, const char *expected)
 	free(path);
 }
 
-static void
-a_path_of_arrivals_has_the_rank_where_it_says_or_behind_it(void **state)
+TEST(a_path_of_arrivals_has_the_rank_where_it_says_or_behind_it)
 {
 	char pid[64];
 	assert_rank_path("out", 0, "out.0");
@@ -229,8 +222,7 @@ a_path_of_arrivals_has_the_rank_where_it_says_or_behind_it(void **state)
 	assert_rank_path("a.%p", 3, pid);
 }
 
-static void
-arrivals_are_limited(void **state)
+TEST(arrivals_are_limited)
 {
 	struct cs_settings settings;
 	assert_string_equal(read_settings(&settings), "");
@@ -245,8 +237,7 @@ arrivals_are_limited(void **state)
 	assert_int_equal(settings.arrivals_limit, 262144);
 }
 
-static void
-switches_take_the_usual_words(void **state)
+TEST(switches_take_the_usual_words)
 {
 	static const struct {
 		const char *text;
@@ -266,8 +257,7 @@ switches_take_the_usual_words(void **state)
 	}
 }
 
-static void
-a_value_of_several_lines_is_told_on_one(void **state)
+TEST(a_value_of_several_lines_is_told_on_one)
 {
 	struct cs_settings settings;
 	setenv("COLLSHIM_SHM", "a\nb\x1b[31m", 1);
@@ -277,8 +267,7 @@ a_value_of_several_lines_is_told_on_one(void **state)
 	assert_int_equal(count_lines(line), 1);
 }
 
-static void
-a_wrong_value_gives_one_line_and_the_default(void **state)
+TEST(a_wrong_value_gives_one_line_and_the_default)
 {
 	static const struct {
 		const char *name, *value, *expected;
@@ -338,8 +327,7 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 	}
 }
 
-static void
-right_fake_nodes_are_kept_as_written(void **state)
+TEST(right_fake_nodes_are_kept_as_written)
 {
 	static const char *const cases[] = { "1", "16", "cyclic:2", "3,2,1", "1,1,1,1", "1000000" };
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -351,8 +339,7 @@ right_fake_nodes_are_kept_as_written(void **state)
 }
 
 /* "Node of rank 0, of rank 1, ...", a digit each; '-': none. */
-static void
-ranks_are_on_the_fake_nodes_that_the_text_gives_them(void **state)
+TEST(ranks_are_on_the_fake_nodes_that_the_text_gives_them)
 {
 	static const struct {
 		const char *text, *nodes;
@@ -374,8 +361,7 @@ ranks_are_on_the_fake_nodes_that_the_text_gives_them(void **state)
 	}
 }
 
-static void
-nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(void **state)
+TEST(nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten)
 {
 	static const struct {
 		const char *value;
@@ -402,8 +388,7 @@ nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(vo
 	}
 }
 
-static void
-domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(void **state)
+TEST(domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten)
 {
 	struct cs_settings settings;
 	setenv("COLLSHIM_FAKE_DOMAINS", "4", 1);
@@ -417,8 +402,7 @@ domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(
 	assert_int_equal(settings.fake_domains, 0);
 }
 
-static void
-an_unknown_variable_gives_one_line_with_the_nearest_name(void **state)
+TEST(an_unknown_variable_gives_one_line_with_the_nearest_name)
 {
 	struct cs_settings settings;
 	setenv("COLLSHIM_ALGATHER", "host", 1);
@@ -438,8 +422,7 @@ an_unknown_variable_gives_one_line_with_the_nearest_name(void **state)
 	assert_int_equal(count_lines(read_settings(&settings)), 2);
 }
 
-static void
-many_unknown_variables_give_few_lines(void **state)
+TEST(many_unknown_variables_give_few_lines)
 {
 	struct cs_settings settings;
 	for (int i = 0; i < 40; i++) {
@@ -452,8 +435,7 @@ many_unknown_variables_give_few_lines(void **state)
 	assert_contains(said, "35 more unknown COLLSHIM_* variables");
 }
 
-static void
-a_process_that_does_not_speak_for_the_job_says_nothing(void **state)
+TEST(a_process_that_does_not_speak_for_the_job_says_nothing)
 {
 	struct cs_settings settings;
 	setenv("COLLSHIM_SHM", "wrong", 1);
@@ -465,8 +447,7 @@ a_process_that_does_not_speak_for_the_job_says_nothing(void **state)
 	assert_int_equal(count_lines(read_settings(&settings)), 2);
 }
 
-static void
-the_file_of_what_is_learnt_is_that_of_this_directory(void **state)
+TEST(the_file_of_what_is_learnt_is_that_of_this_directory)
 {
 	struct cs_settings settings;
 	char here[4096], path[4200];
@@ -478,8 +459,7 @@ the_file_of_what_is_learnt_is_that_of_this_directory(void **state)
 	unsetenv("COLLSHIM_ADAPT_FILE");
 }
 
-static void
-the_digest_covers_what_ranks_must_share_and_nothing_else(void **state)
+TEST(the_digest_covers_what_ranks_must_share_and_nothing_else)
 {
 	static const struct {
 		const char *name, *value;
@@ -515,8 +495,7 @@ the_digest_covers_what_ranks_must_share_and_nothing_else(void **state)
 	}
 }
 
-static void
-the_printed_table_has_every_variable_with_its_value(void **state)
+TEST(the_printed_table_has_every_variable_with_its_value)
 {
 	struct cs_settings settings;
 	char text[16384];
@@ -540,8 +519,7 @@ the_printed_table_has_every_variable_with_its_value(void **state)
 		assert_contains(text, cs_colls[coll].variable);
 }
 
-static void
-reading_keeps_errno(void **state)
+TEST(reading_keeps_errno)
 {
 	struct cs_settings settings;
 	setenv("COLLSHIM_SHM", "wrong", 1);
@@ -554,11 +532,9 @@ reading_keeps_errno(void **state)
 	assert_int_equal(errno, 4242);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, clear_environment)
 
 /* By the words of launchers: how many ranks of the job are on this node. */
-static void
-local_ranks_are_as_the_launcher_says(void **state)
+TEST(local_ranks_are_as_the_launcher_says)
 {
 	static const struct {
 		const char *name, *text;
@@ -583,34 +559,4 @@ local_ranks_are_as_the_launcher_says(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_empty_environment_gives_the_defaults_in_silence),
-		TEST(every_variable_reaches_its_field),
-		TEST(a_reports_path_names_the_job_its_task_process_and_host),
-		TEST(each_collectives_variable_reaches_the_place_of_that_collective),
-		TEST(texts_outlive_the_environment_they_came_from),
-		TEST(an_empty_value_is_an_unset_one),
-		TEST(a_path_of_arrivals_has_the_rank_where_it_says_or_behind_it),
-		TEST(arrivals_are_limited),
-		TEST(switches_take_the_usual_words),
-		TEST(a_value_of_several_lines_is_told_on_one),
-		TEST(a_wrong_value_gives_one_line_and_the_default),
-		TEST(right_fake_nodes_are_kept_as_written),
-		TEST(ranks_are_on_the_fake_nodes_that_the_text_gives_them),
-		TEST(nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
-		TEST(
-		  domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
-		TEST(an_unknown_variable_gives_one_line_with_the_nearest_name),
-		TEST(many_unknown_variables_give_few_lines),
-		TEST(a_process_that_does_not_speak_for_the_job_says_nothing),
-		TEST(the_file_of_what_is_learnt_is_that_of_this_directory),
-		TEST(the_digest_covers_what_ranks_must_share_and_nothing_else),
-		TEST(the_printed_table_has_every_variable_with_its_value),
-		TEST(reading_keeps_errno),
-		TEST(local_ranks_are_as_the_launcher_says),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST(clear_environment, NULL)

@@ -213,8 +213,7 @@ ping_pong(struct cs_builder *builder)
 /* --- closed forms ----------------------------------------------------------------------------- */
 
 /* Seed 000, figure 4.2: three messages of one sender take o_s + 2 g + L + o_r. */
-static void
-three_messages_take_the_time_of_the_paper_s_figure(void **state)
+TEST(three_messages_take_the_time_of_the_paper_s_figure)
 {
 	struct cs_model model = plain;
 	model.level[CS_INTER] = (struct cs_loggp){ .L = 20, .g = 10, .o_send = 5, .o_recv = 6,
@@ -224,8 +223,7 @@ three_messages_take_the_time_of_the_paper_s_figure(void **state)
 
 /* 4.3.3: PRTT(n, d, s) = 2 (L + 2 o + (s - 1) G) + (n - 1) max{o + d, g + (s - 1) G}, with one
  * o. */
-static void
-ping_pongs_take_prtt(void **state)
+TEST(ping_pongs_take_prtt)
 {
 	struct cs_model model = plain;
 	struct cs_loggp *cost = &model.level[CS_INTER];
@@ -257,8 +255,7 @@ ping_pongs_take_prtt(void **state)
 /* 5.1.2, LogGP: o_s + (P - 1) (max{o_s, g} + (s - 1) G) + L + o_r. The paper counts a gap after the
  * last message too, which nobody waits for: P - 1 messages have P - 2 gaps between them, as its
  * figure 4.2 counts. */
-static void
-linear_scatter_takes_a_gap_between_two_messages(void **state)
+TEST(linear_scatter_takes_a_gap_between_two_messages)
 {
 	const struct cs_loggp *cost = &plain.level[CS_INTER];
 	for (int p = 2; p <= 40; p++)
@@ -274,8 +271,7 @@ linear_scatter_takes_a_gap_between_two_messages(void **state)
 
 /* 5.1.2, LogfP, with one o_s: (P - 1) o_s + L + o_r up to f messages, then
  * o_s + L + o_r + max{(P - 2) o_s, (P - 1 - f) g}. */
-static void
-linear_scatter_sends_f_messages_without_a_gap(void **state)
+TEST(linear_scatter_sends_f_messages_without_a_gap)
 {
 	const struct cs_loggp *cost = &plain.level[CS_INTER];
 	for (int64_t f = 1; f <= 8; f++)
@@ -292,8 +288,7 @@ linear_scatter_sends_f_messages_without_a_gap(void **state)
 }
 
 /* 5.2.3: gather is scatter with o_r for o_s in what repeats. */
-static void
-linear_gather_is_held_up_by_its_receiver(void **state)
+TEST(linear_gather_is_held_up_by_its_receiver)
 {
 	const struct cs_loggp *cost = &plain.level[CS_INTER];
 	for (int p = 2; p <= 40; p++)
@@ -309,8 +304,7 @@ linear_gather_is_held_up_by_its_receiver(void **state)
 /* 5.1.3, recursive splitting (k = 1) and n-way tree, (k + 1)^i ranks: i (o_s + (k - 1) g + L + o_r)
  * + (P - 1) (s - 1) G. The paper counts an item of s bytes as s - 1 gaps wherever it is; a message
  * of m items has m s - 1 of them, so k i messages on the way make ((P - 1) s - k i) G. */
-static void
-trees_take_their_depth_times_k_messages(void **state)
+TEST(trees_take_their_depth_times_k_messages)
 {
 	const struct cs_loggp *cost = &plain.level[CS_INTER];
 	for (int k = 1; k <= 4; k++)
@@ -325,8 +319,7 @@ trees_take_their_depth_times_k_messages(void **state)
 }
 
 /* LogfP, k <= f: i (k o_s + L + o_r). The paper ignores sizes: G is 0 here. */
-static void
-trees_of_f_messages_take_no_gap(void **state)
+TEST(trees_of_f_messages_take_no_gap)
 {
 	for (int k = 1; k <= 4; k++)
 		for (int p = k + 1, i = 1; p <= 700; p *= k + 1, i++) {
@@ -356,8 +349,7 @@ binomial_time(int p, int r, int64_t bytes, const struct cs_loggp *cost)
 
 /* 5.1.3 counts ceil(log2 P) (o_s + L + o_r) for one element: exact for powers of two, else the most
  * that it takes. */
-static void
-binomial_broadcast_takes_its_deepest_path(void **state)
+TEST(binomial_broadcast_takes_its_deepest_path)
 {
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, "binomial");
 	const struct cs_loggp *cost = &plain.level[CS_INTER];
@@ -468,8 +460,7 @@ static const struct closed_form {
 static const size_t *fallbacks_of(const struct cs_algorithm *algorithm);
 
 /* What the plans take, and what is told from the cost without them. */
-static void
-algorithms_take_their_closed_forms(void **state)
+TEST(algorithms_take_their_closed_forms)
 {
 	const struct cs_loggp *cost = &plain.level[CS_INTER];
 	for (size_t f = 0; f < COUNT(closed_forms); f++) {
@@ -533,8 +524,7 @@ told_and_simulated(const struct cs_algorithm *algorithm, int p, size_t bytes,
 #define LEAST_TOLD 0.55
 #define MOST_TOLD 1.4
 
-static void
-what_is_told_is_near_what_is_simulated(void **state)
+TEST(what_is_told_is_near_what_is_simulated)
 {
 	static const int some_ranks[] = { 2, 3, 8, 13, 32, 61 };
 	static const size_t sizes[] = { 8, 1024, 65536, 1048576 };
@@ -602,8 +592,7 @@ static const struct cs_model ported =
 								       .f = 1 } } };
 
 /* r = b - min b_i rounds. */
-static void
-a_ring_of_segments_takes_the_rounds_of_equation_1(void **state)
+TEST(a_ring_of_segments_takes_the_rounds_of_equation_1)
 {
 	for (enum cs_distribution d = 0; d < CS_DISTRIBUTIONS; d++)
 		for (int p = 2; p <= 33; p++)
@@ -671,8 +660,7 @@ fill_counts(int *counts, int p, int full, int least, bool is_spread)
 
 /* Equation 1 is a bound for the algorithm, which sends nothing for an empty block; from below so is
  * what the rank with the fewest segments has to receive. */
-static void
-a_pipelined_ring_takes_no_more_rounds_than_equation_1(void **state)
+TEST(a_pipelined_ring_takes_no_more_rounds_than_equation_1)
 {
 	int reached = 0, below = 0;
 	for (enum cs_distribution d = 0; d < CS_DISTRIBUTIONS; d++)
@@ -704,8 +692,7 @@ a_pipelined_ring_takes_no_more_rounds_than_equation_1(void **state)
  * of any rank, so the largest of them all), one round more. With 9 ranks, 4 of them empty, and 160
  * segments: 160 rounds, not 159. And each rank with data needs more segments than there are empty
  * ones before it, which the paper says; otherwise the form is a bound from below. */
-static void
-rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form(void **state)
+TEST(rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form)
 {
 	int counts[MOST_RING], exact = 0, one_more = 0;
 	for (int p = 2; p <= 24; p++)
@@ -731,8 +718,7 @@ rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form(void **sta
 }
 
 /* And all of them in a row save nothing. */
-static void
-a_ring_with_all_empty_ranks_in_a_row_waits_for_them(void **state)
+TEST(a_ring_with_all_empty_ranks_in_a_row_waits_for_them)
 {
 	int counts[MOST_RING];
 	for (int p = 2; p <= 33; p++)
@@ -744,8 +730,7 @@ a_ring_with_all_empty_ranks_in_a_row_waits_for_them(void **state)
 }
 
 /* The cases of docs/simulation.md; "half" makes every second block empty, the first one full. */
-static void
-half_full_takes_128_160_and_480_rounds(void **state)
+TEST(half_full_takes_128_160_and_480_rounds)
 {
 	static const int cases[][3] = { { 8, 128, 128 }, { 9, 160, 159 }, { 30, 480, 480 } };
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -783,8 +768,7 @@ longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *c
 
 /* 2.4, equation 2: B = sqrt(m a / b / ((p + z) / 2 - 1 + floor(z / (p - z)))), in whole bytes; a /
  * b is `startup`. One rank with data only: a pipeline of p - 1 links, m / B + p - 2 rounds. */
-static void
-rings_choose_the_block_of_equation_2(void **state)
+TEST(rings_choose_the_block_of_equation_2)
 {
 	static const char *const names[] = { "pipelined-ring", "equidistant-ring", "node-ring" };
 	const size_t params[CS_MAX_PARAMS] = { 0, 1024, 4 };
@@ -813,8 +797,7 @@ rings_choose_the_block_of_equation_2(void **state)
 
 /* 2.3: what leaves a node comes from a rank with data, if the node has one, so that it leaves in
  * the first round. */
-static void
-a_node_ring_leaves_each_node_from_a_rank_with_data(void **state)
+TEST(a_node_ring_leaves_each_node_from_a_rank_with_data)
 {
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHERV, "node-ring");
 	const size_t params[CS_MAX_PARAMS] = { SEGMENT, 1, 4 };
@@ -854,8 +837,7 @@ a_node_ring_leaves_each_node_from_a_rank_with_data(void **state)
 
 /* Seed 001, 3: what all have together, from the base size c; rounding takes less than a byte of
  * each block. */
-static void
-distributions_have_the_totals_of_the_paper(void **state)
+TEST(distributions_have_the_totals_of_the_paper)
 {
 	enum { C = 1 << 20 };
 	for (int p = 2; p <= 1024; p *= 2) {
@@ -884,8 +866,7 @@ distributions_have_the_totals_of_the_paper(void **state)
 /* 5.3.2, modified ring: o_s + o_r + (P - 1) (s - 1) G + max{(P - 2) g + L, (P - 2) (o_s + o_r)}.
  * Exact for one byte; with more the second part is a bound, since the bytes go while the processor
  * works, so only the first is compared. */
-static void
-modified_ring_overlaps_its_messages(void **state)
+TEST(modified_ring_overlaps_its_messages)
 {
 	struct cs_model small = plain;
 	small.level[CS_INTER].L = 100;
@@ -909,8 +890,7 @@ modified_ring_overlaps_its_messages(void **state)
 
 /* 5.3.2, neighbour exchange: P / 2 (o_s + L + o_r) + (P - 1) (s - 1) G; recursive doubling: log2 P
  * of them. Bytes as in trees: a byte less in each message, not in each block. */
-static void
-exchanges_take_their_rounds(void **state)
+TEST(exchanges_take_their_rounds)
 {
 	const struct cs_loggp *cost = &plain.level[CS_INTER];
 	int64_t round = cost->o_send + cost->L + cost->o_recv;
@@ -929,8 +909,7 @@ exchanges_take_their_rounds(void **state)
 
 /* 5.3.2, Bruck: ceil(log_{k+1} P) (o_s + o_r + max{(k - 1) g + L, (k - 1) (o_s + o_r)}), for (k +
  * 1)^i ranks and one byte: the paper counts the same s in all rounds, whose messages do grow. */
-static void
-bruck_takes_k_messages_in_a_round(void **state)
+TEST(bruck_takes_k_messages_in_a_round)
 {
 	const struct cs_loggp *cost = &plain.level[CS_INTER];
 	for (int k = 1; k <= 12; k++)
@@ -966,8 +945,7 @@ split_by_force(const struct cs_partition_times *times, uint64_t t[MOST_SPLIT + 1
 	}
 }
 
-static void
-cuts_are_as_good_as_the_best_of_all(void **state)
+TEST(cuts_are_as_good_as_the_best_of_all)
 {
 	uint64_t seed = first_seed(), t[MOST_SPLIT + 1];
 	struct cs_partition cuts;
@@ -992,8 +970,7 @@ cuts_are_as_good_as_the_best_of_all(void **state)
 /* As long as the paper says, L' = L + 2 o for a message: the algorithm, simulated with the costs
  * that it was told. With g above L' the form counts a gap behind the last message, too, which
  * nobody waits for. */
-static void
-split_scatter_takes_the_best_time_there_is(void **state)
+TEST(split_scatter_takes_the_best_time_there_is)
 {
 	static const size_t costs[][3] = { { 2000, 300, 500 }, { 1000, 0, 100 }, { 100, 400, 500 },
 					   { 0, 700, 800 },
@@ -1041,8 +1018,7 @@ copy_once(struct cs_builder *builder)
 	cs_build_copy(builder, cs_out(0), cs_in(0), builder->problem->bytes);
 }
 
-static void
-a_card_serves_one_message_after_the_other(void **state)
+TEST(a_card_serves_one_message_after_the_other)
 {
 	static const int node_of[] = { 0, 0, 1, 1 };
 	struct cs_model model = plain;
@@ -1071,8 +1047,7 @@ a_card_serves_one_message_after_the_other(void **state)
 
 /* Ranks 0 and 1, each on a node of its own, send to 2 and 3 on a third: only the card that receives
  * has two of them. */
-static void
-a_card_receives_one_message_after_the_other(void **state)
+TEST(a_card_receives_one_message_after_the_other)
 {
 	static const int node_of[] = { 0, 1, 2, 2 };
 	struct cs_model model = plain;
@@ -1090,8 +1065,7 @@ a_card_receives_one_message_after_the_other(void **state)
 	cs_sim_destroy(sim);
 }
 
-static void
-a_bus_serves_one_copy_after_the_other(void **state)
+TEST(a_bus_serves_one_copy_after_the_other)
 {
 	static const int node_of[] = { 0, 0, 0, 1 };
 	struct cs_model model = plain;
@@ -1109,8 +1083,7 @@ a_bus_serves_one_copy_after_the_other(void **state)
 	cs_sim_destroy(sim);
 }
 
-static void
-messages_inside_a_node_cost_their_own(void **state)
+TEST(messages_inside_a_node_cost_their_own)
 {
 	static const int node_of[] = { 0, 1, 0, 2 };
 	struct cs_model model = plain;
@@ -1154,8 +1127,7 @@ three_in_order(struct cs_builder *builder)
 	cs_build_wait(builder, first);
 }
 
-static void
-messages_of_a_pair_match_in_their_order(void **state)
+TEST(messages_of_a_pair_match_in_their_order)
 {
 	size_t params[] = { 24 };
 	struct cs_problem call = { .coll = CS_BCAST, .ranks = 2, .unit = 1, .params = params };
@@ -1189,8 +1161,7 @@ signal_once(struct cs_builder *builder)
 		cs_build_hear(builder, 0);
 }
 
-static void
-signals_take_a_message_s_time_and_no_bytes(void **state)
+TEST(signals_take_a_message_s_time_and_no_bytes)
 {
 	struct cs_problem call = { .coll = CS_BARRIER, .ranks = 3, .unit = 1 };
 	struct cs_sim *sim = stage(signal_once, &call, NULL);
@@ -1220,8 +1191,7 @@ signal_only(struct cs_builder *builder)
 		cs_build_signal(builder, 1);
 }
 
-static void
-plans_that_hang_or_do_not_match_are_told(void **state)
+TEST(plans_that_hang_or_do_not_match_are_told)
 {
 	struct cs_problem call = { .coll = CS_BARRIER, .ranks = 2, .unit = 1 };
 	struct cs_sim_result result;
@@ -1235,8 +1205,7 @@ plans_that_hang_or_do_not_match_are_told(void **state)
 	cs_sim_destroy(sim);
 }
 
-static void
-what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
 	struct cs_sim *sim;
 	struct cs_step step = { .kind = CS_STEP_SEND, .peer = 2, .request = 0 };
@@ -1265,8 +1234,7 @@ what_cannot_be_is_refused(void **state)
 	cs_sim_destroy(sim);
 }
 
-static void
-times_that_leave_the_range_are_told(void **state)
+TEST(times_that_leave_the_range_are_told)
 {
 	struct cs_problem call = { .coll = CS_BARRIER, .ranks = 3, .unit = 1 };
 	struct cs_sim *sim = stage(signal_once, &call, NULL);
@@ -1277,8 +1245,7 @@ times_that_leave_the_range_are_told(void **state)
 	cs_sim_destroy(sim);
 }
 
-static void
-a_budget_is_kept(void **state)
+TEST(a_budget_is_kept)
 {
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHER, "ring");
 	struct cs_problem call = { .coll = CS_ALLGATHER, .ranks = 64, .unit = 1, .bytes = 8 };
@@ -1300,8 +1267,7 @@ a_budget_is_kept(void **state)
 }
 
 /* Against an array of queues. */
-static void
-halves_are_found_again(void **state)
+TEST(halves_are_found_again)
 {
 	enum { RANKS = 40, ROUNDS = 200000 };
 	/* How many, negative: messages; number of the first */
@@ -1384,8 +1350,7 @@ overlapped(const char *name, int nodes, int ppn, size_t bytes)
 
 /* m ranks on a node, s bytes; without a plan in between. The leader awaits m - 1 flags, one after
  * another. */
-static void
-nodes_take_their_copies_and_flags(void **state)
+TEST(nodes_take_their_copies_and_flags)
 {
 	/* Slices of whole cache lines; a chain has one piece. */
 	enum { NODES = 3, S = CS_CACHE_LINE * 840, SHORT = 8 * 504 };
@@ -1447,8 +1412,7 @@ nodes_take_their_copies_and_flags(void **state)
 }
 
 /* With a plan: its closed form in the middle, of blocks as large as a node's. */
-static void
-plans_run_among_leaders(void **state)
+TEST(plans_run_among_leaders)
 {
 	const struct cs_loggp *cost = &node_model.level[CS_INTER];
 	const struct cs_algorithm *ring = cs_algorithm_by_name(CS_ALLGATHER, "ring");
@@ -1469,8 +1433,7 @@ plans_run_among_leaders(void **state)
 }
 
 /* Copies take a third of the network's time: all are hidden but those of the last round. */
-static void
-copies_overlap_with_the_next_round(void **state)
+TEST(copies_overlap_with_the_next_round)
 {
 	const struct cs_loggp *cost = &node_model.level[CS_INTER];
 	const int64_t s = 400, flag = 70;
@@ -1489,8 +1452,7 @@ copies_overlap_with_the_next_round(void **state)
 
 /* What is turned round at the end (Bruck) cannot be taken earlier: no gain but that of the node's
  * own blocks. */
-static void
-what_is_not_in_its_place_is_copied_at_the_end(void **state)
+TEST(what_is_not_in_its_place_is_copied_at_the_end)
 {
 	const size_t params[CS_MAX_PARAMS] = { 1 };
 	const struct cs_sim_hier hier = { .plan = cs_algorithm_by_name(CS_ALLGATHER, "bruck"),
@@ -1504,8 +1466,7 @@ what_is_not_in_its_place_is_copied_at_the_end(void **state)
 }
 
 /* Nodes that are no power of two: dissemination takes log2 n rounds, rounded up, and gains too. */
-static void
-any_number_of_nodes_overlaps(void **state)
+TEST(any_number_of_nodes_overlaps)
 {
 	const struct cs_algorithm *plan = cs_algorithm_by_name(CS_ALLGATHER, "dissemination");
 	for (int nodes = 3; nodes <= 33; nodes++) {
@@ -1520,8 +1481,7 @@ any_number_of_nodes_overlaps(void **state)
 	}
 }
 
-static void
-only_gathers_to_all_overlap(void **state)
+TEST(only_gathers_to_all_overlap)
 {
 	struct cs_sim_call call = { .coll = CS_BCAST, .nodes = 2, .ppn = 2, .bytes = 8,
 				    .is_commutative = true };
@@ -1564,8 +1524,7 @@ exchange_time(bool is_intra, size_t bytes, size_t most, const struct cs_model *m
 	return result.time;
 }
 
-static void
-messages_are_copied_in_and_out(void **state)
+TEST(messages_are_copied_in_and_out)
 {
 	struct cs_model model = node_model;
 	const int64_t s = 5000;
@@ -1590,8 +1549,7 @@ await_each_other(struct cs_sim *sim, int rank)
 	cs_sim_add_step(sim, rank, CS_NODE_PUBLISH, 0, 0);
 }
 
-static void
-flags_that_nobody_sets_are_told(void **state)
+TEST(flags_that_nobody_sets_are_told)
 {
 	static const int node_of[] = { 0, 0 };
 	struct cs_sim *sim;
@@ -1614,8 +1572,7 @@ copy_thrice(struct cs_builder *builder)
 	cs_build_copy(builder, cs_out(0), cs_in(8), 8);
 }
 
-static void
-joined_work_takes_less_memory_and_the_same_time(void **state)
+TEST(joined_work_takes_less_memory_and_the_same_time)
 {
 	struct cs_problem call = { .coll = CS_BCAST, .ranks = 1, .unit = 1 };
 	struct cs_builder builder;
@@ -1652,8 +1609,7 @@ send_in_turns(struct cs_builder *builder)
 }
 
 /* In as many bytes of memory, with copies as they are, joined, and with those of messages. */
-static void
-a_loop_takes_as_long_as_its_steps_would_one_by_one(void **state)
+TEST(a_loop_takes_as_long_as_its_steps_would_one_by_one)
 {
 	for (int kind = 0; kind < 4; kind++) {
 		struct cs_problem call = { .coll = CS_BCAST, .ranks = 2, .unit = 1 };
@@ -1729,8 +1685,7 @@ build_all(const struct cs_algorithm *algorithm, int p, struct cs_problem *proble
 
 /* Two independent programs count the same messages, bytes and rounds; the same simulation twice,
  * and again in the same simulator, gives the same ends. */
-static void
-algorithms_run_as_they_are_proven_and_always_alike(void **state)
+TEST(algorithms_run_as_they_are_proven_and_always_alike)
 {
 	static const int some_ranks[] = { 1, 2, 3, 7, 16, 21, 33 };
 	uint64_t seed = first_seed();
@@ -1795,8 +1750,7 @@ see(void *context, int rank, size_t step, int64_t start, int64_t end)
 }
 
 /* Also through the bus and the card of "hdr-like". */
-static void
-a_watcher_sees_each_step_once_and_without_gaps(void **state)
+TEST(a_watcher_sees_each_step_once_and_without_gaps)
 {
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHER, "ring");
 	struct cs_problem call = { .coll = CS_ALLGATHER, .ranks = 33, .unit = 1, .bytes = 5000 };
@@ -1815,8 +1769,7 @@ a_watcher_sees_each_step_once_and_without_gaps(void **state)
 	cs_sim_destroy(sim);
 }
 
-static void
-late_ranks_delay_those_who_need_them(void **state)
+TEST(late_ranks_delay_those_who_need_them)
 {
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, "binomial");
 	struct cs_problem call = { .coll = CS_BCAST, .ranks = 4, .unit = 1, .bytes = 1 };
@@ -1830,8 +1783,7 @@ late_ranks_delay_those_who_need_them(void **state)
 	cs_sim_destroy(sim);
 }
 
-static void
-many_ranks_fit(void **state)
+TEST(many_ranks_fit)
 {
 	enum { RANKS = 32768 };
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, "binomial");
@@ -1861,8 +1813,7 @@ many_ranks_fit(void **state)
 
 /* --- models ----------------------------------------------------------------------------------- */
 
-static void
-models_are_read_as_they_are_written(void **state)
+TEST(models_are_read_as_they_are_written)
 {
 	char text[CS_MODEL_TEXT], complaint[300];
 	for (const struct cs_model *model = cs_models; *model->name; model++) {
@@ -1880,8 +1831,7 @@ models_are_read_as_they_are_written(void **state)
 	}
 }
 
-static void
-a_model_may_be_given_in_parts(void **state)
+TEST(a_model_may_be_given_in_parts)
 {
 	char complaint[300];
 	struct cs_model model;
@@ -1904,8 +1854,7 @@ a_model_may_be_given_in_parts(void **state)
 	assert_int_equal(model.copy, cs_models[0].copy);
 }
 
-static void
-wrong_models_are_refused_with_what_was_expected(void **state)
+TEST(wrong_models_are_refused_with_what_was_expected)
 {
 	static const char *const cases[][2] = {
 		{ "hdr-lik", "\"hdr-lik\" is no model; expected KEY=VALUE or one of hdr-like "
@@ -1941,59 +1890,5 @@ main(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 32 << 20); /* freed memory is kept, with its pages */
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(three_messages_take_the_time_of_the_paper_s_figure),
-		cmocka_unit_test(ping_pongs_take_prtt),
-		cmocka_unit_test(linear_scatter_takes_a_gap_between_two_messages),
-		cmocka_unit_test(linear_scatter_sends_f_messages_without_a_gap),
-		cmocka_unit_test(linear_gather_is_held_up_by_its_receiver),
-		cmocka_unit_test(trees_take_their_depth_times_k_messages),
-		cmocka_unit_test(trees_of_f_messages_take_no_gap),
-		cmocka_unit_test(binomial_broadcast_takes_its_deepest_path),
-		cmocka_unit_test(algorithms_take_their_closed_forms),
-		cmocka_unit_test(what_is_told_is_near_what_is_simulated),
-		cmocka_unit_test(a_ring_of_segments_takes_the_rounds_of_equation_1),
-		cmocka_unit_test(a_pipelined_ring_takes_no_more_rounds_than_equation_1),
-		cmocka_unit_test(
-			rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form),
-		cmocka_unit_test(a_ring_with_all_empty_ranks_in_a_row_waits_for_them),
-		cmocka_unit_test(half_full_takes_128_160_and_480_rounds),
-		cmocka_unit_test(rings_choose_the_block_of_equation_2),
-		cmocka_unit_test(a_node_ring_leaves_each_node_from_a_rank_with_data),
-		cmocka_unit_test(distributions_have_the_totals_of_the_paper),
-		cmocka_unit_test(modified_ring_overlaps_its_messages),
-		cmocka_unit_test(exchanges_take_their_rounds),
-		cmocka_unit_test(bruck_takes_k_messages_in_a_round),
-		cmocka_unit_test(cuts_are_as_good_as_the_best_of_all),
-		cmocka_unit_test(split_scatter_takes_the_best_time_there_is),
-		cmocka_unit_test(a_card_serves_one_message_after_the_other),
-		cmocka_unit_test(a_card_receives_one_message_after_the_other),
-		cmocka_unit_test(a_bus_serves_one_copy_after_the_other),
-		cmocka_unit_test(messages_inside_a_node_cost_their_own),
-		cmocka_unit_test(messages_of_a_pair_match_in_their_order),
-		cmocka_unit_test(signals_take_a_message_s_time_and_no_bytes),
-		cmocka_unit_test(plans_that_hang_or_do_not_match_are_told),
-		cmocka_unit_test(what_cannot_be_is_refused),
-		cmocka_unit_test(times_that_leave_the_range_are_told),
-		cmocka_unit_test(a_budget_is_kept),
-		cmocka_unit_test(halves_are_found_again),
-		cmocka_unit_test(nodes_take_their_copies_and_flags),
-		cmocka_unit_test(plans_run_among_leaders),
-		cmocka_unit_test(copies_overlap_with_the_next_round),
-		cmocka_unit_test(what_is_not_in_its_place_is_copied_at_the_end),
-		cmocka_unit_test(any_number_of_nodes_overlaps),
-		cmocka_unit_test(only_gathers_to_all_overlap),
-		cmocka_unit_test(messages_are_copied_in_and_out),
-		cmocka_unit_test(flags_that_nobody_sets_are_told),
-		cmocka_unit_test(joined_work_takes_less_memory_and_the_same_time),
-		cmocka_unit_test(a_loop_takes_as_long_as_its_steps_would_one_by_one),
-		cmocka_unit_test(algorithms_run_as_they_are_proven_and_always_alike),
-		cmocka_unit_test(a_watcher_sees_each_step_once_and_without_gaps),
-		cmocka_unit_test(late_ranks_delay_those_who_need_them),
-		cmocka_unit_test(many_ranks_fit),
-		cmocka_unit_test(models_are_read_as_they_are_written),
-		cmocka_unit_test(a_model_may_be_given_in_parts),
-		cmocka_unit_test(wrong_models_are_refused_with_what_was_expected),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all(NULL, NULL);
 }

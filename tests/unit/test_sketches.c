@@ -58,8 +58,7 @@ expect_ends(enum cs_coll coll, struct cs_sketch sketch, int nodes, int ppn,
 /* Two nodes of two. The lowest rank of node 1 comes last there. */
 static const int64_t starts[4] = { 0, 500, 3000, 1000 };
 
-static void
-who_comes_last_leads_a_reduce(void **state)
+TEST(who_comes_last_leads_a_reduce)
 {
 	(void)state;
 	expect_ends(CS_REDUCE, (struct cs_sketch){ .kind = CS_SKETCH_DYNAMIC }, 2, 2, &plain,
@@ -76,8 +75,7 @@ who_comes_last_leads_a_reduce(void **state)
 }
 
 /* Four nodes: 3 is below 2, and 1 and 2 are below 0. */
-static void
-who_comes_last_waits_for_the_nodes_below(void **state)
+TEST(who_comes_last_waits_for_the_nodes_below)
 {
 	const int64_t late[8] = { 0, 0, 100, 200, 0, 0, 5000, 4000 };
 	const struct cs_sketch dynamic = { .kind = CS_SKETCH_DYNAMIC },
@@ -90,8 +88,7 @@ who_comes_last_waits_for_the_nodes_below(void **state)
 		    (int64_t[]){ 5260, 0, 100, 210, 5140, 0, 5010, 4000 });
 }
 
-static void
-who_comes_first_leads_a_bcast(void **state)
+TEST(who_comes_first_leads_a_bcast)
 {
 	(void)state;
 	expect_ends(CS_BCAST, (struct cs_sketch){ .kind = CS_SKETCH_DYNAMIC }, 2, 2, &plain,
@@ -105,8 +102,7 @@ who_comes_first_leads_a_bcast(void **state)
 }
 
 /* Two have asked when the root comes, at 500, and one asks later. */
-static void
-a_root_serves_who_has_asked(void **state)
+TEST(a_root_serves_who_has_asked)
 {
 	struct cs_sketch one = { .kind = CS_SKETCH_PATARASUK, .group = 1 },
 			 all = { .kind = CS_SKETCH_PATARASUK, .group = 8 };
@@ -124,8 +120,7 @@ a_root_serves_who_has_asked(void **state)
 		    (int64_t[]){ 2140, 560 + 120, 550 + 120, 2260 });
 }
 
-static void
-fragments_are_what_is_ready(void **state)
+TEST(fragments_are_what_is_ready)
 {
 	struct cs_sim_call call = { .coll = CS_ALLTOALL, .nodes = 3, .ppn = 4, .bytes = 5 };
 	struct cs_sketch sketch = { .kind = CS_SKETCH_FRAGMENTS, .degree = 1, .least = 1 };
@@ -197,8 +192,7 @@ hold_bound(const struct cs_sim_call *call, const struct cs_sketch *sketch, const
 				 (long long)earliest[rank]);
 }
 
-static void
-all_come_to_an_end_and_none_before_the_data(void **state)
+TEST(all_come_to_an_end_and_none_before_the_data)
 {
 	char complaint[200];
 	struct cs_model model;
@@ -233,8 +227,7 @@ all_come_to_an_end_and_none_before_the_data(void **state)
 }
 
 /* One simulator, run with other late ranks and as before. */
-static void
-runs_do_not_remember_each_other(void **state)
+TEST(runs_do_not_remember_each_other)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(all); i++) {
@@ -262,8 +255,7 @@ runs_do_not_remember_each_other(void **state)
 	}
 }
 
-static void
-what_is_no_sketch_is_refused(void **state)
+TEST(what_is_no_sketch_is_refused)
 {
 	struct cs_sim_call call = { .coll = CS_BCAST, .nodes = 2, .ppn = 2, .bytes = 8 };
 	struct cs_sketch sketch = { .kind = CS_SKETCH_HALF_DYNAMIC, .degree = 1 };
@@ -284,18 +276,4 @@ what_is_no_sketch_is_refused(void **state)
 	cs_sim_call_fini(&call);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_comes_last_leads_a_reduce),
-		cmocka_unit_test(who_comes_last_waits_for_the_nodes_below),
-		cmocka_unit_test(who_comes_first_leads_a_bcast),
-		cmocka_unit_test(a_root_serves_who_has_asked),
-		cmocka_unit_test(fragments_are_what_is_ready),
-		cmocka_unit_test(all_come_to_an_end_and_none_before_the_data),
-		cmocka_unit_test(runs_do_not_remember_each_other),
-		cmocka_unit_test(what_is_no_sketch_is_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

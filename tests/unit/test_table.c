@@ -60,8 +60,7 @@ PLAN(gatherv_of_many_parameters) = {
 
 #if CS_MOST_ROWS > SHORT
 
-static void
-each_collective_of_a_file_has_a_row_sorted_by_name(void **state)
+TEST(each_collective_of_a_file_has_a_row_sorted_by_name)
 {
 	static const struct {
 		enum cs_coll coll;
@@ -93,8 +92,7 @@ each_collective_of_a_file_has_a_row_sorted_by_name(void **state)
 }
 
 /* With the plan's parameters first, then those of the one that it stands in. */
-static void
-what_stands_between_nodes_is_a_plan_of_what_leaders_do(void **state)
+TEST(what_stands_between_nodes_is_a_plan_of_what_leaders_do)
 {
 	const struct cs_algorithm *row = cs_algorithm_by_name(CS_GATHER, "hier:tree");
 	assert_ptr_equal(row->inner, cs_algorithm_by_name(CS_GATHERV, "tree"));
@@ -105,8 +103,7 @@ what_stands_between_nodes_is_a_plan_of_what_leaders_do(void **state)
 }
 
 /* Ranks of the leaders are nodes of the call. */
-static void
-what_a_plan_needs_of_its_ranks_it_needs_of_the_nodes(void **state)
+TEST(what_a_plan_needs_of_its_ranks_it_needs_of_the_nodes)
 {
 	const struct cs_algorithm *alone = cs_algorithm_by_name(CS_GATHERV, "doubling");
 	const struct cs_algorithm *between = cs_algorithm_by_name(CS_GATHER, "hier:doubling");
@@ -134,8 +131,7 @@ what_a_plan_needs_of_its_ranks_it_needs_of_the_nodes(void **state)
 }
 
 /* One rank of each node is on several nodes, in order. */
-static void
-a_plan_that_cannot_run_among_leaders_has_no_name_there(void **state)
+TEST(a_plan_that_cannot_run_among_leaders_has_no_name_there)
 {
 	struct cs_facts facts = { .coll = CS_GATHERV, .ranks = 6, .nodes = 3, .ppn_min = 2,
 				  .ppn_max = 2 };
@@ -146,16 +142,14 @@ a_plan_that_cannot_run_among_leaders_has_no_name_there(void **state)
 }
 
 /* Long names and many parameters, in gather and in gatherv. */
-static void
-what_has_no_room_is_counted(void **state)
+TEST(what_has_no_room_is_counted)
 {
 	assert_int_equal(cs_algorithms_left_out(), 4);
 }
 
 #else
 
-static void
-what_has_no_room_is_counted(void **state)
+TEST(what_has_no_room_is_counted)
 {
 	int rows = 0;
 	while (cs_algorithm_at(rows))
@@ -166,17 +160,4 @@ what_has_no_room_is_counted(void **state)
 
 #endif
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#if CS_MOST_ROWS > SHORT
-		cmocka_unit_test(each_collective_of_a_file_has_a_row_sorted_by_name),
-		cmocka_unit_test(what_stands_between_nodes_is_a_plan_of_what_leaders_do),
-		cmocka_unit_test(what_a_plan_needs_of_its_ranks_it_needs_of_the_nodes),
-		cmocka_unit_test(a_plan_that_cannot_run_among_leaders_has_no_name_there),
-#endif
-		cmocka_unit_test(what_has_no_room_is_counted),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -166,8 +166,7 @@ expect_table(const struct cs_topo_machine *machine, bool has_packages, bool has_
 	}
 }
 
-static void
-a_machine_of_256_threads_takes_a_file_for_each_thing(void **state)
+TEST(a_machine_of_256_threads_takes_a_file_for_each_thing)
 {
 	char root[256];
 	struct cs_topo_machine machine;
@@ -179,8 +178,7 @@ a_machine_of_256_threads_takes_a_file_for_each_thing(void **state)
 	clear(root);
 }
 
-static void
-other_kernels_have_other_files(void **state)
+TEST(other_kernels_have_other_files)
 {
 	char root[256], path[512];
 	struct cs_topo_machine machine;
@@ -196,8 +194,7 @@ other_kernels_have_other_files(void **state)
 	clear(root);
 }
 
-static void
-what_is_not_to_be_read_is_unknown(void **state)
+TEST(what_is_not_to_be_read_is_unknown)
 {
 	char root[256], path[512];
 	struct cs_topo_machine machine;
@@ -223,8 +220,7 @@ what_is_not_to_be_read_is_unknown(void **state)
 }
 
 /* Where the files of some CPUs are masked, and a list does not hold the CPU that it is of. */
-static void
-lists_that_cannot_be_are_not_believed(void **state)
+TEST(lists_that_cannot_be_are_not_believed)
 {
 	static const char *const wrong[] = { "", "\n", "x", "-1", "7-3", "0-", "0;1", "0-3:1/2",
 					     "0x3", "1,-2" };
@@ -248,8 +244,7 @@ lists_that_cannot_be_are_not_believed(void **state)
 	clear(root);
 }
 
-static void
-cpus_beyond_the_table_are_left_out(void **state)
+TEST(cpus_beyond_the_table_are_left_out)
 {
 	char root[256];
 	struct cs_topo_machine machine;
@@ -265,8 +260,7 @@ cpus_beyond_the_table_are_left_out(void **state)
 }
 
 /* Each core has its last cache to itself: they are not all asked for. */
-static void
-caches_of_single_cores_are_not_all_read(void **state)
+TEST(caches_of_single_cores_are_not_all_read)
 {
 	char root[256], one[16];
 	struct cs_topo_machine machine;
@@ -295,8 +289,7 @@ expect_spot(const struct cs_topo_machine *machine, int first, int last, int pack
 	assert_int_equal(spot.at[CS_TOPO_CACHE], cache);
 }
 
-static void
-a_process_is_where_all_of_its_cpus_are(void **state)
+TEST(a_process_is_where_all_of_its_cpus_are)
 {
 	char root[256];
 	struct cs_topo_machine machine;
@@ -324,8 +317,7 @@ put_device(const char *root, const char *name, const char *local_cpulist, const 
 		put(root, "class/infiniband/%s/device/numa_node", numa_node, name);
 }
 
-static void
-devices_are_as_far_as_their_domain_and_package(void **state)
+TEST(devices_are_as_far_as_their_domain_and_package)
 {
 	char root[256], text[512];
 	struct cs_topo_machine machine;
@@ -415,15 +407,13 @@ read_nothing(void)
 		_exit(2);
 }
 
-static void
-a_process_reads_once_and_not_what_it_is_told(void **state)
+TEST(a_process_reads_once_and_not_what_it_is_told)
 {
 	in_child(read_once);
 	in_child(read_nothing);
 }
 
-static void
-hwloc_counts_the_same_here(void **state)
+TEST(hwloc_counts_the_same_here)
 {
 	struct cs_topo_counts counts;
 	struct cs_topo_machine machine;
@@ -458,15 +448,13 @@ count_unbound(void)
 	_exit(bindings);
 }
 
-static void
-nothing_is_bound_elsewhere_to_count(void **state)
+TEST(nothing_is_bound_elsewhere_to_count)
 {
 	in_child(count_unbound);
 }
 
 /* By what hwloc says of itself, where its plugins are installed. */
-static void
-no_other_devices_are_looked_for(void **state)
+TEST(no_other_devices_are_looked_for)
 {
 	char path[256], line[1024] = "";
 	int file = mkstemp(temporary(path)), status = -1;
@@ -532,8 +520,7 @@ word_of_child(int what, uint64_t *host, uint64_t *memory)
 	return words[0];
 }
 
-static void
-a_node_is_kernel_name_memory_and_pids(void **state)
+TEST(a_node_is_kernel_name_memory_and_pids)
 {
 	uint64_t host, other, memory, own = cs_topo_node(&host);
 	assert_true(own != 0);
@@ -552,23 +539,4 @@ a_node_is_kernel_name_memory_and_pids(void **state)
 		leave_out("this process may make no namespaces");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_machine_of_256_threads_takes_a_file_for_each_thing),
-		cmocka_unit_test(other_kernels_have_other_files),
-		cmocka_unit_test(what_is_not_to_be_read_is_unknown),
-		cmocka_unit_test(lists_that_cannot_be_are_not_believed),
-		cmocka_unit_test(cpus_beyond_the_table_are_left_out),
-		cmocka_unit_test(caches_of_single_cores_are_not_all_read),
-		cmocka_unit_test(a_process_is_where_all_of_its_cpus_are),
-		cmocka_unit_test(devices_are_as_far_as_their_domain_and_package),
-		cmocka_unit_test(a_process_reads_once_and_not_what_it_is_told),
-		cmocka_unit_test(hwloc_counts_the_same_here),
-		cmocka_unit_test(nothing_is_bound_elsewhere_to_count),
-		cmocka_unit_test(no_other_devices_are_looked_for),
-		cmocka_unit_test(a_node_is_kernel_name_memory_and_pids),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

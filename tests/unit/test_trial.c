@@ -61,8 +61,7 @@ play(struct game *game, uint64_t uses, const uint64_t *costs, uint64_t noise)
 		use(game, costs, noise);
 }
 
-static void
-fastest_way_serves_after_a_hundred_uses(void **state)
+TEST(fastest_way_serves_after_a_hundred_uses)
 {
 	(void)state;
 	for (int best = 0; best < 3; best++)
@@ -79,8 +78,7 @@ fastest_way_serves_after_a_hundred_uses(void **state)
 			}
 }
 
-static void
-alone_serves_without_windows(void **state)
+TEST(alone_serves_without_windows)
 {
 	const uint64_t costs[] = { 5 };
 	struct game game;
@@ -92,8 +90,7 @@ alone_serves_without_windows(void **state)
 }
 
 /* At most a 33rd of all time and three uses, and what each way's first use takes more. */
-static void
-regret_stays_within_its_bound(void **state)
+TEST(regret_stays_within_its_bound)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -118,8 +115,7 @@ regret_stays_within_its_bound(void **state)
 	}
 }
 
-static void
-hopeless_way_is_used_once_and_again_after_sixteen_times_as_many(void **state)
+TEST(hopeless_way_is_used_once_and_again_after_sixteen_times_as_many)
 {
 	const uint64_t costs[] = { 100, 301 };
 	struct game game;
@@ -133,8 +129,7 @@ hopeless_way_is_used_once_and_again_after_sixteen_times_as_many(void **state)
 	assert_in_range(game.served[1], 2, 3);
 }
 
-static void
-speed_that_changes_changes_sides_once(void **state)
+TEST(speed_that_changes_changes_sides_once)
 {
 	const uint64_t before[] = { 1000, 1500 }, after[] = { 2500, 1500 };
 	(void)state;
@@ -152,8 +147,7 @@ speed_that_changes_changes_sides_once(void **state)
 }
 
 /* Less than a tenth, or than the spread, changes nothing. */
-static void
-small_differences_change_nothing(void **state)
+TEST(small_differences_change_nothing)
 {
 	const uint64_t costs[] = { 1000, 920 }, noisy[] = { 1000, 900 };
 	struct game game;
@@ -168,8 +162,7 @@ small_differences_change_nothing(void **state)
 
 /* Ranks with the same numbers and times agree: nothing else enters. A window of which no time is
  * known is made again, later and later. */
-static void
-unknown_times_judge_nothing(void **state)
+TEST(unknown_times_judge_nothing)
 {
 	const struct cs_trial_times none = { .way = { 0 } };
 	struct cs_trial trial;
@@ -189,8 +182,7 @@ unknown_times_judge_nothing(void **state)
 }
 
 /* A way whose time is not known in a window has a later one, and serves if it is faster. */
-static void
-late_time_is_judged_later(void **state)
+TEST(late_time_is_judged_later)
 {
 	struct cs_trial trial;
 	uint64_t use = 0;
@@ -207,8 +199,7 @@ late_time_is_judged_later(void **state)
 }
 
 /* A first window of several uses, the first of which is not timed. */
-static void
-first_window_has_the_least_uses(void **state)
+TEST(first_window_has_the_least_uses)
 {
 	struct cs_trial trial;
 	(void)state;
@@ -230,8 +221,7 @@ first_window_has_the_least_uses(void **state)
 	}
 }
 
-static void
-median_and_spread(void **state)
+TEST(median_and_spread)
 {
 	struct cs_trial_samples samples = { .count = { 0 } };
 	struct cs_trial_times times;
@@ -248,20 +238,4 @@ median_and_spread(void **state)
 	assert_int_equal(times.spread, 2);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fastest_way_serves_after_a_hundred_uses),
-		cmocka_unit_test(alone_serves_without_windows),
-		cmocka_unit_test(regret_stays_within_its_bound),
-		cmocka_unit_test(hopeless_way_is_used_once_and_again_after_sixteen_times_as_many),
-		cmocka_unit_test(speed_that_changes_changes_sides_once),
-		cmocka_unit_test(small_differences_change_nothing),
-		cmocka_unit_test(unknown_times_judge_nothing),
-		cmocka_unit_test(late_time_is_judged_later),
-		cmocka_unit_test(first_window_has_the_least_uses),
-		cmocka_unit_test(median_and_spread),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

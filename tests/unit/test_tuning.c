@@ -20,8 +20,7 @@ parse(const char *text)
 
 #define PROVENANCE "    provenance: {date: 2026-11-21, library: l, machine: m, command: c}\n"
 
-static void
-a_version_alone_is_a_tuning_file(void **state)
+TEST(a_version_alone_is_a_tuning_file)
 {
 	struct cs_tuning *tuning = parse("version: 1\n");
 	assert_int_equal(tuning->rule_count, 0);
@@ -32,16 +31,14 @@ a_version_alone_is_a_tuning_file(void **state)
 }
 
 /* As some editors begin a file. */
-static void
-a_byte_order_mark_is_no_part_of_the_first_line(void **state)
+TEST(a_byte_order_mark_is_no_part_of_the_first_line)
 {
 	struct cs_tuning *tuning = parse("\xef\xbb\xbfversion: 1\nlimits: {slots: 4}\n");
 	assert_int_equal(tuning->limits.slots, 4);
 	cs_tuning_destroy(tuning);
 }
 
-static void
-every_limit_is_read_into_the_member_of_its_name(void **state)
+TEST(every_limit_is_read_into_the_member_of_its_name)
 {
 	struct cs_tuning *tuning = parse("version: 1\n"
 					 "limits: {team_after: 7, slot_bytes: 64K, slots: 4, "
@@ -74,8 +71,7 @@ every_limit_is_read_into_the_member_of_its_name(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-a_limit_of_words_takes_each_of_them(void **state)
+TEST(a_limit_of_words_takes_each_of_them)
 {
 	static const struct {
 		const char *word;
@@ -95,8 +91,7 @@ a_limit_of_words_takes_each_of_them(void **state)
 	}
 }
 
-static void
-a_rule_is_for_both_wires_unless_it_names_one(void **state)
+TEST(a_rule_is_for_both_wires_unless_it_names_one)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
 					 "    rules:\n"
@@ -109,8 +104,7 @@ a_rule_is_for_both_wires_unless_it_names_one(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-a_rule_is_for_every_placement_unless_it_names_one(void **state)
+TEST(a_rule_is_for_every_placement_unless_it_names_one)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
 					 "    rules:\n"
@@ -125,8 +119,7 @@ a_rule_is_for_every_placement_unless_it_names_one(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-a_rule_is_for_every_imbalance_unless_it_names_some(void **state)
+TEST(a_rule_is_for_every_imbalance_unless_it_names_some)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
 					 "    rules:\n"
@@ -141,8 +134,7 @@ a_rule_is_for_every_imbalance_unless_it_names_some(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-a_block_keeps_its_guard_and_where_it_comes_from(void **state)
+TEST(a_block_keeps_its_guard_and_where_it_comes_from)
 {
 	struct cs_tuning *tuning =
 		parse("version: 1\n"
@@ -171,8 +163,7 @@ a_block_keeps_its_guard_and_where_it_comes_from(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-a_rule_keeps_its_conditions_and_its_line(void **state)
+TEST(a_rule_keeps_its_conditions_and_its_line)
 {
 	struct cs_tuning *tuning =
 		parse("version: 1\n"
@@ -205,8 +196,7 @@ a_rule_keeps_its_conditions_and_its_line(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-a_list_of_collectives_gives_each_its_own_algorithm(void **state)
+TEST(a_list_of_collectives_gives_each_its_own_algorithm)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
 					 "    rules: [{collective: [bcast, allgather], use: "
@@ -219,8 +209,7 @@ a_list_of_collectives_gives_each_its_own_algorithm(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-any_means_the_collectives_that_have_the_algorithm(void **state)
+TEST(any_means_the_collectives_that_have_the_algorithm)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
 					 "    rules:\n"
@@ -234,8 +223,7 @@ any_means_the_collectives_that_have_the_algorithm(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-any_with_bytes_means_the_collectives_whose_size_all_ranks_know(void **state)
+TEST(any_with_bytes_means_the_collectives_whose_size_all_ranks_know)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
 					 "    rules: [{collective: any, bytes: 0-4K, use: "
@@ -573,8 +561,7 @@ errors_of(const char *text, size_t bytes, char *lines, size_t room)
 	return errors.count;
 }
 
-static void
-every_wrong_file_is_answered_with_place_and_expectation(void **state)
+TEST(every_wrong_file_is_answered_with_place_and_expectation)
 {
 	size_t failures = 0;
 	for (size_t i = 0; i < COUNT(wrongs); i++) {
@@ -601,8 +588,7 @@ static const char whole[] =
 	"with: {chunk: 4K}}\n"
 	"      - {collective: any, use: host}\n";
 
-static void
-a_file_cut_off_anywhere_is_refused_or_right_but_never_trouble(void **state)
+TEST(a_file_cut_off_anywhere_is_refused_or_right_but_never_trouble)
 {
 	char lines[8192];
 	for (size_t bytes = 0; bytes < strlen(whole); bytes++) {
@@ -617,8 +603,7 @@ a_file_cut_off_anywhere_is_refused_or_right_but_never_trouble(void **state)
 	assert_true(errors_of(whole, strlen(whole) - 4, lines, sizeof lines) > 0);
 }
 
-static void
-a_file_with_bytes_changed_is_answered_and_never_trouble(void **state)
+TEST(a_file_with_bytes_changed_is_answered_and_never_trouble)
 {
 	uint64_t seed = first_seed();
 	static char lines[65536];
@@ -635,8 +620,7 @@ a_file_with_bytes_changed_is_answered_and_never_trouble(void **state)
 }
 
 /* Deep or endless beginnings must be refused early, not read to the end. */
-static void
-a_megabyte_of_anything_is_answered_soon(void **state)
+TEST(a_megabyte_of_anything_is_answered_soon)
 {
 	static const char *const pieces[] = { "[", "{", "- ", "? ", "a: ", "[a,", "{a: b,", "&a ",
 					      "*a ", "\"",
@@ -666,8 +650,7 @@ a_megabyte_of_anything_is_answered_soon(void **state)
 }
 
 /* Each is compared with all before it: a hundred thousand would keep a job's start for minutes. */
-static void
-more_parameters_than_any_algorithm_has_are_refused(void **state)
+TEST(more_parameters_than_any_algorithm_has_are_refused)
 {
 	char text[2048] = BLOCK "    rules:\n      - {collective: bcast, use: ring, with: {",
 	     lines[8192];
@@ -679,8 +662,7 @@ more_parameters_than_any_algorithm_has_are_refused(void **state)
 	assert_contains(lines, ": expected at most 32 parameters\n");
 }
 
-static void
-texts_of_several_lines_are_kept_as_one(void **state)
+TEST(texts_of_several_lines_are_kept_as_one)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: |\n      two\n      "
 					 "lines\n"
@@ -695,8 +677,7 @@ texts_of_several_lines_are_kept_as_one(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-static void
-more_rules_than_allowed_are_refused(void **state)
+TEST(more_rules_than_allowed_are_refused)
 {
 	char *text = NULL, lines[512];
 	size_t bytes = 0;
@@ -761,8 +742,7 @@ unlink_file(const char *name)
 	unlink(path);
 }
 
-static void
-a_file_that_is_missing_or_no_file_is_said_to_be_so(void **state)
+TEST(a_file_that_is_missing_or_no_file_is_said_to_be_so)
 {
 	char printed[512] = "", path[512];
 	assert_int_equal(check("missing.yaml", printed, sizeof printed), -1);
@@ -777,8 +757,7 @@ a_file_that_is_missing_or_no_file_is_said_to_be_so(void **state)
 	unlink_file("pipe");
 }
 
-static void
-a_file_of_more_than_a_megabyte_is_refused(void **state)
+TEST(a_file_of_more_than_a_megabyte_is_refused)
 {
 	char printed[512] = "";
 	char *text = malloc(CS_TUNING_MAX_BYTES + 1);
@@ -793,8 +772,7 @@ a_file_of_more_than_a_megabyte_is_refused(void **state)
 	free(text);
 }
 
-static void
-checking_counts_the_errors_and_names_the_file(void **state)
+TEST(checking_counts_the_errors_and_names_the_file)
 {
 	static const char text[] = "version: 2\nlimits: {slots: 0}\n";
 	char printed[512] = "";
@@ -808,32 +786,4 @@ checking_counts_the_errors_and_names_the_file(void **state)
 	unlink_file("two.yaml");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_version_alone_is_a_tuning_file),
-		cmocka_unit_test(a_byte_order_mark_is_no_part_of_the_first_line),
-		cmocka_unit_test(every_limit_is_read_into_the_member_of_its_name),
-		cmocka_unit_test(a_limit_of_words_takes_each_of_them),
-		cmocka_unit_test(a_rule_is_for_both_wires_unless_it_names_one),
-		cmocka_unit_test(a_rule_is_for_every_placement_unless_it_names_one),
-		cmocka_unit_test(a_rule_is_for_every_imbalance_unless_it_names_some),
-		cmocka_unit_test(a_block_keeps_its_guard_and_where_it_comes_from),
-		cmocka_unit_test(a_rule_keeps_its_conditions_and_its_line),
-		cmocka_unit_test(a_list_of_collectives_gives_each_its_own_algorithm),
-		cmocka_unit_test(any_means_the_collectives_that_have_the_algorithm),
-		cmocka_unit_test(any_with_bytes_means_the_collectives_whose_size_all_ranks_know),
-		cmocka_unit_test(every_wrong_file_is_answered_with_place_and_expectation),
-		cmocka_unit_test(a_file_cut_off_anywhere_is_refused_or_right_but_never_trouble),
-		cmocka_unit_test(a_file_with_bytes_changed_is_answered_and_never_trouble),
-		cmocka_unit_test(a_megabyte_of_anything_is_answered_soon),
-		cmocka_unit_test(more_parameters_than_any_algorithm_has_are_refused),
-		cmocka_unit_test(texts_of_several_lines_are_kept_as_one),
-		cmocka_unit_test(more_rules_than_allowed_are_refused),
-		cmocka_unit_test(a_file_that_is_missing_or_no_file_is_said_to_be_so),
-		cmocka_unit_test(a_file_of_more_than_a_megabyte_is_refused),
-		cmocka_unit_test(checking_counts_the_errors_and_names_the_file),
-	};
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
-}
+RUN_TESTS(make_directory, remove_directory)

@@ -3,8 +3,7 @@
 
 #include "ib/verbs.h"
 
-static void
-the_table_is_whole_or_there_is_a_reason(void **state)
+TEST(the_table_is_whole_or_there_is_a_reason)
 {
 	const char *why = NULL;
 	const struct cs_verbs *verbs = cs_verbs_load(&why);
@@ -22,8 +21,7 @@ the_table_is_whole_or_there_is_a_reason(void **state)
 			fail_msg("pointer %zu of %zu is NULL", i, COUNT(pointers));
 }
 
-static void
-a_second_load_gives_the_same_answer(void **state)
+TEST(a_second_load_gives_the_same_answer)
 {
 	const char *why = NULL, *again = NULL;
 	const struct cs_verbs *verbs = cs_verbs_load(&why);
@@ -35,8 +33,7 @@ a_second_load_gives_the_same_answer(void **state)
 
 /* With no device the list is empty or refused (ENOSYS where the kernel has no RDMA); either way it
  * is answered. */
-static void
-what_was_loaded_can_be_called(void **state)
+TEST(what_was_loaded_can_be_called)
 {
 	const char *why;
 	const struct cs_verbs *verbs = cs_verbs_load(&why);
@@ -57,13 +54,4 @@ what_was_loaded_can_be_called(void **state)
 	assert_true(is_safe == 0 || is_safe == 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_table_is_whole_or_there_is_a_reason),
-		cmocka_unit_test(a_second_load_gives_the_same_answer),
-		cmocka_unit_test(what_was_loaded_can_be_called),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

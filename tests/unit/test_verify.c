@@ -120,8 +120,7 @@ static const struct cs_problem reduce = { .coll = CS_REDUCE, .ranks = 2, .unit =
 					  .bytes = BYTES };
 static const struct cs_problem barrier = { .coll = CS_BARRIER, .ranks = 2, .unit = 1 };
 
-static void
-good_plans_pass_and_are_counted(void **state)
+TEST(good_plans_pass_and_are_counted)
 {
 	static const struct {
 		const struct cs_problem *call;
@@ -651,19 +650,10 @@ count_unfound(const struct fault *list, size_t count)
 	return wrong;
 }
 
-static void
-each_fault_is_found_and_named(void **state)
+TEST(each_fault_is_found_and_named)
 {
 	assert_int_equal(count_unfound(faults, COUNT(faults)), 0);
 	assert_int_equal(count_unfound(in_loops, COUNT(in_loops)), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(good_plans_pass_and_are_counted),
-		cmocka_unit_test(each_fault_is_found_and_named),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -86,8 +86,7 @@ begin(void **state)
 	return 0;
 }
 
-static void
-it_polls_then_yields_then_sleeps(void **state)
+TEST(it_polls_then_yields_then_sleeps)
 {
 	(void)state;
 	struct cs_wait wait = { .eager = 3, .polls = 10, .yields = 20, .nap_ns = 100000 };
@@ -102,8 +101,7 @@ it_polls_then_yields_then_sleeps(void **state)
 	assert_int_equal(seen.nap_ns, 100000);
 }
 
-static void
-one_that_is_to_stay_awake_never_sleeps(void **state)
+TEST(one_that_is_to_stay_awake_never_sleeps)
 {
 	(void)state;
 	struct cs_wait wait = { .polls = 2, .yields = CS_WAIT_AWAKE };
@@ -112,8 +110,7 @@ one_that_is_to_stay_awake_never_sleeps(void **state)
 	assert_int_equal(seen.naps, 0);
 }
 
-static void
-it_progresses_the_host_at_each_16th_yield_and_before_each_sleep(void **state)
+TEST(it_progresses_the_host_at_each_16th_yield_and_before_each_sleep)
 {
 	(void)state;
 	struct cs_wait wait = { .polls = 5, .yields = 40, .nap_ns = 1, .progress = progress };
@@ -127,8 +124,7 @@ it_progresses_the_host_at_each_16th_yield_and_before_each_sleep(void **state)
 	assert_int_equal(seen.progresses, 9);
 }
 
-static void
-it_drives_from_the_first_yield_on_and_begins_anew_when_something_was_done(void **state)
+TEST(it_drives_from_the_first_yield_on_and_begins_anew_when_something_was_done)
 {
 	(void)state;
 	struct cs_wait wait = { .polls = 4, .yields = 8, .nap_ns = 1, .drive = drive };
@@ -145,8 +141,7 @@ it_drives_from_the_first_yield_on_and_begins_anew_when_something_was_done(void *
 	assert_int_equal(seen.naps, 1); /* the last one that was busy was the first of eight */
 }
 
-static void
-a_drive_ends_it(void **state)
+TEST(a_drive_ends_it)
 {
 	(void)state;
 	_Atomic uint64_t word = 1;
@@ -158,8 +153,7 @@ a_drive_ends_it(void **state)
 	assert_int_equal(seen.yields + seen.futexes + seen.progresses, 0);
 }
 
-static void
-it_sleeps_on_a_word_that_is_not_there_yet_and_is_counted(void **state)
+TEST(it_sleeps_on_a_word_that_is_not_there_yet_and_is_counted)
 {
 	(void)state;
 	_Atomic uint64_t word = 5;
@@ -185,8 +179,7 @@ come(struct cs_wait *wait)
 	return CS_DRIVE_IDLE;
 }
 
-static void
-a_word_is_waited_for_until_it_is_the_target_or_more(void **state)
+TEST(a_word_is_waited_for_until_it_is_the_target_or_more)
 {
 	(void)state;
 	_Atomic uint64_t word = 0;
@@ -200,8 +193,7 @@ a_word_is_waited_for_until_it_is_the_target_or_more(void **state)
 	assert_int_equal(seen.drives, 30);
 }
 
-static void
-its_clock_begins_with_the_first_yield_or_where_its_owner_says(void **state)
+TEST(its_clock_begins_with_the_first_yield_or_where_its_owner_says)
 {
 	(void)state;
 	struct cs_wait wait = { .polls = 3, .yields = 10 };
@@ -221,8 +213,7 @@ its_clock_begins_with_the_first_yield_or_where_its_owner_says(void **state)
 	assert_int_equal(earlier.since_ns, 77);
 }
 
-static void
-errno_is_kept(void **state)
+TEST(errno_is_kept)
 {
 	(void)state;
 	_Atomic uint64_t word = 0;
@@ -238,20 +229,4 @@ errno_is_kept(void **state)
 	assert_int_equal(errno, 4711);
 }
 
-int
-main(void)
-{
-#define EACH(name) cmocka_unit_test_setup(name, begin)
-	const struct CMUnitTest tests[] = {
-		EACH(it_polls_then_yields_then_sleeps),
-		EACH(one_that_is_to_stay_awake_never_sleeps),
-		EACH(it_progresses_the_host_at_each_16th_yield_and_before_each_sleep),
-		EACH(it_drives_from_the_first_yield_on_and_begins_anew_when_something_was_done),
-		EACH(a_drive_ends_it),
-		EACH(it_sleeps_on_a_word_that_is_not_there_yet_and_is_counted),
-		EACH(a_word_is_waited_for_until_it_is_the_target_or_more),
-		EACH(its_clock_begins_with_the_first_yield_or_where_its_owner_says),
-		EACH(errno_is_kept),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST(begin, NULL)

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "ib/watch.h"
+#include "watched.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,20 +13,6 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
-
-/* While it is locked, the watch's thread is kept from reading, and who changes a mapping waits. */
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-
-ssize_t __real_read(int fd, void *buffer, size_t bytes);
-ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
-
-ssize_t
-__wrap_read(int fd, void *buffer, size_t bytes)
-{
-	pthread_mutex_lock(&gate);
-	pthread_mutex_unlock(&gate);
-	return __real_read(fd, buffer, bytes);
-}
 
 static uintptr_t page;
 static struct cs_watch *watch;
@@ -88,30 +75,7 @@ expect_none(void)
 	assert_int_equal(changes.count, 0);
 }
 
-/* Bytes of [base, base + bytes) that the kernel reports changes of. */
-static size_t
-watched_bytes(const char *base, size_t bytes)
-{
-	FILE *file = fopen("/proc/self/smaps", "r");
-	assert_non_null(file);
-	uintptr_t low = 0, high = 0, from = (uintptr_t)base, to = from + bytes;
-	size_t sum = 0;
-	char line[512];
-	while (fgets(line, sizeof line, file)) {
-		unsigned long first, last;
-		if (sscanf(line, "%lx-%lx ", &first, &last) == 2) {
-			low = first > from ? first : from;
-			high = last < to ? last : to;
-		}
-		if (!strncmp(line, "VmFlags:", 8) && strstr(line, " uw") && low < high)
-			sum += high - low;
-	}
-	fclose(file);
-	return sum;
-}
-
-static void
-an_unmapped_part_is_reported_and_the_rest_stays_watched(void **state)
+TEST(an_unmapped_part_is_reported_and_the_rest_stays_watched)
 {
 	char *memory = map_at(NULL, 8);
 	assert_int_equal(add(memory, 8), CS_OK);
@@ -127,8 +91,7 @@ an_unmapped_part_is_reported_and_the_rest_stays_watched(void **state)
 	expect_one(memory + 5 * page, 3, true, NULL);
 }
 
-static void
-memory_mapped_over_is_reported(void **state)
+TEST(memory_mapped_over_is_reported)
 {
 	char *memory = map_at(NULL, 4);
 	assert_int_equal(add(memory, 4), CS_OK);
@@ -138,8 +101,7 @@ memory_mapped_over_is_reported(void **state)
 	munmap(memory, 4 * page);
 }
 
-static void
-emptied_pages_are_reported_and_stay_watched(void **state)
+TEST(emptied_pages_are_reported_and_stay_watched)
 {
 	char *memory = map_at(NULL, 4);
 	assert_int_equal(add(memory, 4), CS_OK);
@@ -152,8 +114,7 @@ emptied_pages_are_reported_and_stay_watched(void **state)
 	expect_one(memory, 4, true, NULL);
 }
 
-static void
-moved_memory_is_reported_with_where_it_went(void **state)
+TEST(moved_memory_is_reported_with_where_it_went)
 {
 	char *memory = map_at(NULL, 4), *place = map_at(NULL, 4);
 	assert_int_equal(add(memory, 4), CS_OK);
@@ -172,8 +133,7 @@ moved_memory_is_reported_with_where_it_went(void **state)
 	expect_none();
 }
 
-static void
-a_shrunk_heap_is_reported(void **state)
+TEST(a_shrunk_heap_is_reported)
 {
 	char *top = sbrk(0);
 	char *low = (char *)(((uintptr_t)top + page - 1) & ~(page - 1));
@@ -187,8 +147,7 @@ a_shrunk_heap_is_reported(void **state)
 	expect_none();
 }
 
-static void
-neighbours_are_one_change_and_too_many_changes_are_lost(void **state)
+TEST(neighbours_are_one_change_and_too_many_changes_are_lost)
 {
 	enum { MOST = COUNT(changes.list) };
 	char *memory = map_at(NULL, 4 * MOST);
@@ -212,8 +171,7 @@ neighbours_are_one_change_and_too_many_changes_are_lost(void **state)
 }
 
 /* For shmdt there would be no event: stale data. */
-static void
-what_cannot_be_watched_is_refused(void **state)
+TEST(what_cannot_be_watched_is_refused)
 {
 	int id = shmget(IPC_PRIVATE, 4 * page, IPC_CREAT | 0600);
 	assert_true(id >= 0);
@@ -239,8 +197,7 @@ unmap_page(void *place)
 
 /* The window that collecting alone would leave open: the pages are gone, and may be somebody
  * else's, but not noted. */
-static void
-a_change_on_its_way_is_known(void **state)
+TEST(a_change_on_its_way_is_known)
 {
 	char *memory = map_at(NULL, 3);
 	assert_int_equal(add(memory, 3), CS_OK);
@@ -258,8 +215,7 @@ a_change_on_its_way_is_known(void **state)
 	munmap(memory, 3 * page);
 }
 
-static void
-a_child_is_not_watched_and_its_parent_still_is(void **state)
+TEST(a_child_is_not_watched_and_its_parent_still_is)
 {
 	char *memory = map_at(NULL, 2);
 	struct cs_watch_forks before = cs_watch_forks();
@@ -283,8 +239,7 @@ a_child_is_not_watched_and_its_parent_still_is(void **state)
 }
 
 /* Else the parent would wait forever in a munmap that nobody reads of. */
-static void
-a_living_child_does_not_keep_memory_watched(void **state)
+TEST(a_living_child_does_not_keep_memory_watched)
 {
 	char *memory = map_at(NULL, 2);
 	assert_int_equal(add(memory, 2), CS_OK);
@@ -321,8 +276,7 @@ is_userfaultfd(int fd)
 	return length > 0 && strstr(target, "userfaultfd") != NULL;
 }
 
-static void
-a_descriptor_that_the_program_closes_is_noticed(void **state)
+TEST(a_descriptor_that_the_program_closes_is_noticed)
 {
 	char *memory = map_at(NULL, 2);
 	assert_int_equal(add(memory, 2), CS_OK);
@@ -342,8 +296,7 @@ map_and_unmap(void *count)
 	return NULL;
 }
 
-static void
-many_watches_open_and_close_while_a_thread_works(void **state)
+TEST(many_watches_open_and_close_while_a_thread_works)
 {
 	size_t count = 2000;
 	pthread_t thread;
@@ -376,22 +329,5 @@ main(void)
 	}
 	if (status == CS_OK)
 		cs_watch_close(watch);
-	const struct CMUnitTest tests[] = {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_watch, close_watch)
-		CASE(an_unmapped_part_is_reported_and_the_rest_stays_watched),
-		CASE(memory_mapped_over_is_reported),
-		CASE(emptied_pages_are_reported_and_stay_watched),
-		CASE(moved_memory_is_reported_with_where_it_went),
-		CASE(a_shrunk_heap_is_reported),
-		CASE(neighbours_are_one_change_and_too_many_changes_are_lost),
-		CASE(what_cannot_be_watched_is_refused),
-		CASE(a_change_on_its_way_is_known),
-		CASE(a_child_is_not_watched_and_its_parent_still_is),
-		CASE(a_living_child_does_not_keep_memory_watched),
-#ifndef __SANITIZE_THREAD__
-		CASE(a_descriptor_that_the_program_closes_is_noticed),
-#endif
-		CASE(many_watches_open_and_close_while_a_thread_works),
-	};
-	return cmocka_run_group_tests_name("watch", tests, NULL, NULL);
+	return run_each(open_watch, close_watch);
 }

@@ -330,16 +330,14 @@ talk_in_all_shapes(bool polls_flags, bool is_torn, int times)
 	}
 }
 
-static void
-what_any_rank_puts_any_rank_finds(void **state)
+TEST(what_any_rank_puts_any_rank_finds)
 {
 	halves_seen = 0;
 	talk_in_all_shapes(false, true, 40);
 	assert_true(halves_seen > 0);
 }
 
-static void
-with_flags_there_are_no_atomics(void **state)
+TEST(with_flags_there_are_no_atomics)
 {
 	talk_in_all_shapes(true, false, 20);
 	assert_int_equal(fake_counted()->posted[IBV_WR_ATOMIC_FETCH_AND_ADD], 0);
@@ -359,8 +357,7 @@ talk_on_trust(const void *argument)
 	return talk() ? NULL : "other bytes came";
 }
 
-static void
-a_counter_before_its_data_is_seen(void **state)
+TEST(a_counter_before_its_data_is_seen)
 {
 	int wrong = 0;
 	for (uint64_t seed = 1; seed <= 10; seed++)
@@ -378,8 +375,7 @@ close_all_unused(void)
 	clear();
 }
 
-static void
-without_atomics_all_ranks_know_why(void **state)
+TEST(without_atomics_all_ranks_know_why)
 {
 	for (int polls_flags = 0; polls_flags < 2; polls_flags++) {
 		struct cs_ib_options options = options_of(polls_flags);
@@ -395,8 +391,7 @@ without_atomics_all_ranks_know_why(void **state)
 	}
 }
 
-static void
-memory_that_is_refused_to_one_rank_is_told_to_the_others(void **state)
+TEST(memory_that_is_refused_to_one_rank_is_told_to_the_others)
 {
 	struct cs_ib_options options = options_of(false);
 	int refused = 0, told = 0;
@@ -415,8 +410,7 @@ memory_that_is_refused_to_one_rank_is_told_to_the_others(void **state)
 }
 
 /* Others write to a rank's memory until what they send has come, and what they give back. */
-static void
-a_window_is_closed_when_nobody_will_write_there(void **state)
+TEST(a_window_is_closed_when_nobody_will_write_there)
 {
 	struct cs_ib_options options = options_of(false);
 	struct cs_request request;
@@ -437,17 +431,4 @@ a_window_is_closed_when_nobody_will_write_there(void **state)
 	clear();
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_any_rank_puts_any_rank_finds, set_up),
-		cmocka_unit_test_setup(with_flags_there_are_no_atomics, set_up),
-		cmocka_unit_test_setup(a_counter_before_its_data_is_seen, set_up),
-		cmocka_unit_test_setup(without_atomics_all_ranks_know_why, set_up),
-		cmocka_unit_test_setup(memory_that_is_refused_to_one_rank_is_told_to_the_others,
-				       set_up),
-		cmocka_unit_test_setup(a_window_is_closed_when_nobody_will_write_there, set_up),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_EACH_TEST(set_up, NULL)

@@ -168,8 +168,7 @@ run_case(struct many_plans *many, uint64_t seed, bool has_one_tag)
 	return trouble;
 }
 
-static void
-several_plans_at_once_on_one_wire_give_right_results(void **state)
+TEST(several_plans_at_once_on_one_wire_give_right_results)
 {
 	(void)state;
 	struct many_plans many;
@@ -194,15 +193,13 @@ find(const char *fault, bool has_one_tag)
 	assert_true(found > CASES / 30);
 }
 
-static void
-two_plans_of_one_tag_are_seen(void **state)
+TEST(two_plans_of_one_tag_are_seen)
 {
 	(void)state;
 	find("a tag that is used twice", true);
 }
 
-static void
-a_wire_that_matches_by_order_alone_is_seen(void **state)
+TEST(a_wire_that_matches_by_order_alone_is_seen)
 {
 	(void)state;
 	ignores_tags = true;
@@ -213,11 +210,6 @@ a_wire_that_matches_by_order_alone_is_seen(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(several_plans_at_once_on_one_wire_give_right_results),
-		cmocka_unit_test(two_plans_of_one_tag_are_seen),
-		cmocka_unit_test(a_wire_that_matches_by_order_alone_is_seen),
-	};
 	print_message("first seed %llu\n", (unsigned long long)first_seed());
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all(NULL, NULL);
 }

@@ -40,36 +40,24 @@ prove(const struct cs_algorithm *example, enum cs_coll coll, bool several_nodes)
 	}
 }
 
-static void
-plan_of_messages(void **state)
+TEST(plan_of_messages)
 {
 	prove(&cs_algorithm_bcast_star, CS_BCAST, false);
 }
 
-static void
-script_and_its_fast_form(void **state)
+TEST(script_and_its_fast_form)
 {
 	prove(&cs_algorithm_barrier_chain, CS_BARRIER, false);
 }
 
-static void
-script_that_posts_data(void **state)
+TEST(script_that_posts_data)
 {
 	prove(&cs_algorithm_bcast_posted, CS_BCAST, false);
 }
 
-static void
-script_over_several_nodes(void **state)
+TEST(script_over_several_nodes)
 {
 	prove(&cs_algorithm_allgather_hier_staged, CS_ALLGATHER, true);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(plan_of_messages),
-					    cmocka_unit_test(script_and_its_fast_form),
-					    cmocka_unit_test(script_that_posts_data),
-					    cmocka_unit_test(script_over_several_nodes) };
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,5 +1,7 @@
 /* The report counts what was done and says it, as a table and as JSON, whatever the names
  * contain. */
+#include "unit.h"
+
 #include "base/file.h"
 #include "base/log.h"
 #include "trace/report.h"
@@ -8,18 +10,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 /* The ledger is the process's, so each test uses a collective or a reason of its own. */
 
@@ -60,8 +53,7 @@ line_with(const char *text, const char *part)
 	return line;
 }
 
-static void
-without_calls_it_says_so_and_the_json_has_no_rows(void **state)
+TEST(without_calls_it_says_so_and_the_json_has_no_rows)
 {
 	/* Runs first. A row that was made and never called is not a row of the report. */
 	(void)cs_report_row(CS_BARRIER, 0, false, "never-called", "nobody");
@@ -75,8 +67,7 @@ without_calls_it_says_so_and_the_json_has_no_rows(void **state)
 	free(json);
 }
 
-static void
-without_counting_it_says_so_and_not_that_there_were_no_calls(void **state)
+TEST(without_counting_it_says_so_and_not_that_there_were_no_calls)
 {
 	cs_report_uncounted("nobody counted");
 	char *text = rendered(cs_report_print);
@@ -92,8 +83,7 @@ without_counting_it_says_so_and_not_that_there_were_no_calls(void **state)
 	cs_report_uncounted(NULL);
 }
 
-static void
-sizes_between_two_powers_of_two_share_a_row(void **state)
+TEST(sizes_between_two_powers_of_two_share_a_row)
 {
 	struct cs_report_row *row = cs_report_row(CS_ALLGATHER, 4096, false, "hier:host",
 						  "rule t.yaml:3");
@@ -111,8 +101,7 @@ sizes_between_two_powers_of_two_share_a_row(void **state)
 				 cases[i].bin);
 }
 
-static void
-any_part_of_the_key_makes_another_row(void **state)
+TEST(any_part_of_the_key_makes_another_row)
 {
 	struct cs_report_row *row = cs_report_row(CS_SCATTER, 64, false, "x", "y");
 	assert_ptr_not_equal(row, cs_report_row(CS_SCATTERV, 64, false, "x", "y"));
@@ -123,8 +112,7 @@ any_part_of_the_key_makes_another_row(void **state)
 	assert_ptr_equal(row, cs_report_row(CS_SCATTER, 64, false, "x", "y"));
 }
 
-static void
-names_are_copied(void **state)
+TEST(names_are_copied)
 {
 	char algorithm[] = "copied-algorithm", why[] = "copied why", value[] = "copied value";
 	struct cs_report_row *row = cs_report_row(CS_REDUCE, 64, false, algorithm, why);
@@ -139,8 +127,7 @@ names_are_copied(void **state)
 	free(text);
 }
 
-static void
-the_table_shows_a_call_in_human_units(void **state)
+TEST(the_table_shows_a_call_in_human_units)
 {
 	count(cs_report_row(CS_BCAST, 5000, false, "flat", "forced by COLLSHIM_BCAST"), 12, 60000,
 	      3456789);
@@ -160,8 +147,7 @@ the_table_shows_a_call_in_human_units(void **state)
 	free(text);
 }
 
-static void
-a_size_that_is_not_known_is_not_said_to_be_0(void **state)
+TEST(a_size_that_is_not_known_is_not_said_to_be_0)
 {
 	cs_report_count(cs_report_row(CS_GATHERV, CS_BYTES_UNKNOWN, true, "host", "size unknown"),
 			CS_BYTES_UNKNOWN, 5);
@@ -186,8 +172,7 @@ a_size_that_is_not_known_is_not_said_to_be_0(void **state)
 	free(json);
 }
 
-static void
-columns_stand_under_each_other(void **state)
+TEST(columns_stand_under_each_other)
 {
 	count(cs_report_row(CS_GATHER, 64, false, "short", "aligned one"), 1, 64, 5);
 	count(cs_report_row(CS_GATHER, 1 << 20, false, "a-much-longer-name", "aligned two"), 123456,
@@ -204,8 +189,7 @@ columns_stand_under_each_other(void **state)
 }
 
 /* Waiting is never more than the time in the call. */
-static void
-waiting_and_moving_are_told_apart_where_they_are_known(void **state)
+TEST(waiting_and_moving_are_told_apart_where_they_are_known)
 {
 	char *text = rendered(cs_report_print);
 	assert_null(strstr(text, "waiting/call"));
@@ -227,8 +211,7 @@ waiting_and_moving_are_told_apart_where_they_are_known(void **state)
 	free(text);
 }
 
-static void
-deferred_rows_follow_served_ones_and_the_share_is_told(void **state)
+TEST(deferred_rows_follow_served_ones_and_the_share_is_told)
 {
 	count(cs_report_row(CS_ALLTOALLW, 0, false, "served-last", "z"), 1, 0, 0);
 	count(cs_report_row(CS_ALLGATHER, 16, true, "host", "an intercommunicator"), 1, 16, 0);
@@ -249,8 +232,7 @@ deferred_rows_follow_served_ones_and_the_share_is_told(void **state)
 	free(text);
 }
 
-static void
-rows_are_sorted_by_collective_then_size(void **state)
+TEST(rows_are_sorted_by_collective_then_size)
 {
 	count(cs_report_row(CS_ALLTOALL, 1 << 20, false, "sorted", "s3"), 1, 0, 0);
 	count(cs_report_row(CS_ALLTOALL, 8, false, "sorted", "s2"), 1, 0, 0);
@@ -262,8 +244,7 @@ rows_are_sorted_by_collective_then_size(void **state)
 	free(text);
 }
 
-static void
-json_escapes_whatever_a_name_contains(void **state)
+TEST(json_escapes_whatever_a_name_contains)
 {
 	count(cs_report_row(CS_REDUCE_SCATTER, 1024, true, "host", "a \"q\" \\ \n\t\x01 \xc3\xa9 "
 								   "\xff \xe2\x82 \xed\xa0\x80"),
@@ -282,8 +263,7 @@ json_escapes_whatever_a_name_contains(void **state)
 	free(json);
 }
 
-static void
-a_repeated_fact_replaces_and_a_number_is_a_number(void **state)
+TEST(a_repeated_fact_replaces_and_a_number_is_a_number)
 {
 	cs_report_fact("replaced", "old");
 	cs_report_fact("replaced", "new");
@@ -355,8 +335,7 @@ stderr_of_write(const char *destination)
 	return text;
 }
 
-static void
-a_report_goes_to_the_file_and_nothing_else_stays(void **state)
+TEST(a_report_goes_to_the_file_and_nothing_else_stays)
 {
 	char path[256];
 	snprintf(path, sizeof path, "%s", in_folder("report.json"));
@@ -368,8 +347,7 @@ a_report_goes_to_the_file_and_nothing_else_stays(void **state)
 	assert_int_equal(unlink(path), 0); /* and remove_folder() then finds the folder empty */
 }
 
-static void
-another_jobs_report_stays_and_one_line_says_where_this_one_is(void **state)
+TEST(another_jobs_report_stays_and_one_line_says_where_this_one_is)
 {
 	char path[256], second[256], expected[1024];
 	snprintf(path, sizeof path, "%s", in_folder("report.json"));
@@ -391,8 +369,7 @@ another_jobs_report_stays_and_one_line_says_where_this_one_is(void **state)
 	assert_int_equal(unlink(second), 0);
 }
 
-static void
-a_relative_path_is_meant_from_where_the_program_began(void **state)
+TEST(a_relative_path_is_meant_from_where_the_program_began)
 {
 	char path[256], before[4096];
 	snprintf(path, sizeof path, "%s", in_folder("report.json"));
@@ -405,16 +382,14 @@ a_relative_path_is_meant_from_where_the_program_began(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void
-a_report_to_1_is_the_table_on_stderr(void **state)
+TEST(a_report_to_1_is_the_table_on_stderr)
 {
 	char *table = rendered(cs_report_print);
 	assert_string_equal(stderr_of_write("1"), table);
 	free(table);
 }
 
-static void
-a_file_that_cannot_be_written_gives_one_line_and_the_table(void **state)
+TEST(a_file_that_cannot_be_written_gives_one_line_and_the_table)
 {
 	char path[256];
 	snprintf(path, sizeof path, "%s", in_folder("no/such/folder.json"));
@@ -433,8 +408,7 @@ a_file_that_cannot_be_written_gives_one_line_and_the_table(void **state)
 
 /* There is no room for another name, or no right to make one: of which root has too many to be
  * tested. */
-static void
-a_file_beside_which_none_can_be_made_is_written_to(void **state)
+TEST(a_file_beside_which_none_can_be_made_is_written_to)
 {
 	char path[512], name[NAME_MAX + 1];
 	memset(name, 'r', sizeof name - 1);
@@ -447,8 +421,7 @@ a_file_beside_which_none_can_be_made_is_written_to(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void
-a_device_or_a_link_is_written_to_and_not_replaced(void **state)
+TEST(a_device_or_a_link_is_written_to_and_not_replaced)
 {
 	char target[256], link[256];
 	snprintf(target, sizeof target, "%s", in_folder("target"));
@@ -478,8 +451,7 @@ a_device_or_a_link_is_written_to_and_not_replaced(void **state)
 }
 
 /* The program has not asked for SIGPIPE, and must not die of what we have to say. */
-static void
-a_pipe_that_nobody_reads_does_not_end_the_program(void **state)
+TEST(a_pipe_that_nobody_reads_does_not_end_the_program)
 {
 	static _Atomic int warned;
 	int ends[2], real = dup(STDERR_FILENO);
@@ -528,8 +500,7 @@ count_from_a_thread(void *rows)
 	return NULL;
 }
 
-static void
-threads_find_the_same_rows_and_lose_no_call(void **state)
+TEST(threads_find_the_same_rows_and_lose_no_call)
 {
 	static struct cs_report_row *found[THREADS][KEYS];
 	pthread_t threads[THREADS];
@@ -557,8 +528,7 @@ read_total(unsigned long *served, unsigned long *calls)
 	free(table);
 }
 
-static void
-a_full_table_counts_on_in_one_row_named_other(void **state)
+TEST(a_full_table_counts_on_in_one_row_named_other)
 {
 	unsigned long served[2], calls[2];
 	struct cs_report_row *row = NULL, *first = NULL;
@@ -584,33 +554,4 @@ a_full_table_counts_on_in_one_row_named_other(void **state)
 	assert_int_equal(calls[1], calls[0] + 3);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_calls_it_says_so_and_the_json_has_no_rows),
-		cmocka_unit_test(without_counting_it_says_so_and_not_that_there_were_no_calls),
-		cmocka_unit_test(sizes_between_two_powers_of_two_share_a_row),
-		cmocka_unit_test(any_part_of_the_key_makes_another_row),
-		cmocka_unit_test(names_are_copied),
-		cmocka_unit_test(the_table_shows_a_call_in_human_units),
-		cmocka_unit_test(a_size_that_is_not_known_is_not_said_to_be_0),
-		cmocka_unit_test(waiting_and_moving_are_told_apart_where_they_are_known),
-		cmocka_unit_test(columns_stand_under_each_other),
-		cmocka_unit_test(deferred_rows_follow_served_ones_and_the_share_is_told),
-		cmocka_unit_test(rows_are_sorted_by_collective_then_size),
-		cmocka_unit_test(json_escapes_whatever_a_name_contains),
-		cmocka_unit_test(a_repeated_fact_replaces_and_a_number_is_a_number),
-		cmocka_unit_test(a_report_goes_to_the_file_and_nothing_else_stays),
-		cmocka_unit_test(another_jobs_report_stays_and_one_line_says_where_this_one_is),
-		cmocka_unit_test(a_relative_path_is_meant_from_where_the_program_began),
-		cmocka_unit_test(a_report_to_1_is_the_table_on_stderr),
-		cmocka_unit_test(a_file_that_cannot_be_written_gives_one_line_and_the_table),
-		cmocka_unit_test(a_file_beside_which_none_can_be_made_is_written_to),
-		cmocka_unit_test(a_device_or_a_link_is_written_to_and_not_replaced),
-		cmocka_unit_test(a_pipe_that_nobody_reads_does_not_end_the_program),
-		cmocka_unit_test(threads_find_the_same_rows_and_lose_no_call),
-		cmocka_unit_test(a_full_table_counts_on_in_one_row_named_other),
-	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+RUN_TESTS(make_folder, remove_folder)

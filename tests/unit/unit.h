@@ -22,6 +22,39 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* TEST(name) begins a test. RUN_TESTS runs those of the file, in its order, between `begin` and
+ * `end`, RUN_EACH_TEST each of them; either may be NULL. */
+static struct CMUnitTest unit_tests[64]; /* the rest is without names, which cmocka passes over */
+static size_t unit_test_count;
+#define TEST(test)                                                                               \
+	static void test(void **state);                                                          \
+	static __attribute__((constructor(1000 + __LINE__))) void add_##test(void)               \
+	{                                                                                        \
+		if (unit_test_count == COUNT(unit_tests))                                        \
+			abort();                                                                 \
+		unit_tests[unit_test_count++] = (struct CMUnitTest)cmocka_unit_test(test);       \
+	}                                                                                        \
+	static void test(void **state)
+
+static inline int
+run_all(CMFixtureFunction begin, CMFixtureFunction end)
+{
+	return cmocka_run_group_tests(unit_tests, begin, end);
+}
+
+static inline int
+run_each(CMFixtureFunction begin, CMFixtureFunction end)
+{
+	for (size_t i = 0; i < unit_test_count; i++) {
+		unit_tests[i].setup_func = begin;
+		unit_tests[i].teardown_func = end;
+	}
+	return run_all(NULL, NULL);
+}
+
+#define RUN_TESTS(begin, end) int main(void) { return run_all(begin, end); }
+#define RUN_EACH_TEST(begin, end) int main(void) { return run_each(begin, end); }
+
 /* Leaves out the rest of a test, which scripts/test tells. */
 #define leave_out(why)                                                           \
 	do {                                                                     \

@@ -84,25 +84,31 @@ read_rounds(struct cs_op *op)
 
 static cs_phase *const bcast_reader[] = { read_rounds, NULL };
 
-/* Continue with the reader's script, after the call has begun. */
-static __attribute__((noinline)) void
-reader_go_on(struct cs_op *op, size_t wanted_chunk)
+static void
+open_reader(struct cs_op *op, size_t wanted_chunk)
 {
 	*CS_OP_STATE(struct cs_node_reader, op) =
 		(struct cs_node_reader){ .from = op->call.root, .chunk = piece_of(op->team,
 										  wanted_chunk) };
-	cs_op_go_on(op, bcast_reader);
 }
 
 /* Read on one node, where local ranks are ranks. */
 static void
 node_reader(struct cs_op *op, size_t wanted_chunk)
 {
-	cs_node_begin(&op->node);
-	reader_go_on(op, wanted_chunk);
+	open_reader(op, wanted_chunk);
+	cs_op_start(op, bcast_reader);
 }
 
-/* Read a small message at once, else continue with the script. */
+/* Wait for a message that is not small, after the call has begun. */
+static __attribute__((noinline)) void
+reader_wait(struct cs_op *op, size_t wanted_chunk)
+{
+	op->node.area[0].count = op->node.area[1].count = 0; /* for cs_node_end */
+	open_reader(op, wanted_chunk);
+	cs_op_wait_in(op, read_rounds);
+}
+
 static void
 reader_fast(struct cs_op *op, size_t wanted_chunk)
 {
@@ -112,7 +118,7 @@ reader_fast(struct cs_op *op, size_t wanted_chunk)
 	const struct cs_line *line = cs_at_await(at, call->root, 1);
 	size_t sent = cs_line_bytes(line);
 	if (!cs_small_is(line, sent)) {
-		reader_go_on(op, wanted_chunk);
+		reader_wait(op, wanted_chunk);
 		return;
 	}
 	cs_copy(call->recv.base, cs_small_find(op, call->root, line, sent),

@@ -235,25 +235,31 @@ scatter_get(struct cs_op *op)
 
 static cs_phase *const scatter_leaf_node[] = { scatter_get, NULL };
 
-/* Goes on by the script, after the call has begun. */
 static void
-scatter_leaf_go_on(struct cs_op *op)
+scatter_leaf_open(struct cs_op *op)
 {
 	size_t chunk = scatter_chunk(op->team);
 	*CS_OP_STATE(struct scatter_leaf, op) =
 		(struct scatter_leaf){ .chunk = chunk, .whole = SIZE_MAX,
 				       .rounds = cs_chunks_rounds(op->call.bytes, chunk) };
-	cs_op_go_on(op, scatter_leaf_node);
 }
 
 static void
 scatter_leaf(struct cs_op *op)
 {
-	cs_node_begin(&op->node);
-	scatter_leaf_go_on(op);
+	scatter_leaf_open(op);
+	cs_op_start(op, scatter_leaf_node);
 }
 
-/* Takes a block that comes at once; else goes on by the script. */
+/* Wait for a block that is not small, after the call has begun. */
+static __attribute__((noinline)) void
+scatter_leaf_wait(struct cs_op *op)
+{
+	op->node.area[0].count = op->node.area[1].count = 0; /* for cs_node_end */
+	scatter_leaf_open(op);
+	cs_op_wait_in(op, scatter_get);
+}
+
 static void
 scatter_leaf_fast(struct cs_op *op)
 {
@@ -264,7 +270,7 @@ scatter_leaf_fast(struct cs_op *op)
 		if (line->word[0] == CS_POST_INLINE) {
 			scatter_get_inline(op, line);
 		} else if (op->call.bytes > CS_SMALL || !cs_small_is(line, SIZE_MAX)) {
-			scatter_leaf_go_on(op);
+			scatter_leaf_wait(op);
 			return;
 		} else {
 			scatter_get_small(op, line);

@@ -30,7 +30,9 @@ call_dry(struct cs_serving *serving, struct cs_cached_choice *way)
 	struct cs_comm *communicator = serving->communicator;
 	struct cs_selection *selection = &communicator->seat->selection;
 	struct cs_op dry;
-	cs_op_init(&dry, selection->team, cs_serve_reduction_signature(&serving->op.call));
+	dry.node.outcome = (struct cs_outcome){ 0 };
+	dry.node.extras = 0;
+	cs_op_join(&dry, selection->team, cs_serve_reduction_signature(&serving->op.call));
 	dry.call = serving->op.call;
 	struct cs_call *call = &dry.call;
 	char *memory = cs_op_memory_of(&dry, &communicator->idle, CS_OP_INPUT, 2 * call->bytes);

@@ -226,13 +226,6 @@ join(MPI_Comm comm)
 	return communicator;
 }
 
-/* False if the handle is certainly no communicator; the host then reports the error. */
-static bool
-is_plausible(MPI_Comm comm)
-{
-	return comm != MPI_COMM_NULL && cs_handle_is_comm(cs_flavour.handles, (uintptr_t)comm);
-}
-
 /* Is it (still) a communicator? Compared with cs_self, so that an error is returned by cs_self's
  * handler, and not raised on MPI_COMM_WORLD before the host's own call does. */
 static bool
@@ -327,12 +320,10 @@ cs_comm_freed(struct cs_freeing *freeing, bool is_gone)
 	errno = saved;
 }
 
-/* Finds or makes the cs_comm. NULL, as well, for a collective that a delete callback of the program
- * makes on a communicator that is being freed: the host's. */
-static struct cs_comm *
-find(MPI_Comm comm)
+struct cs_comm *
+cs_comm_find(MPI_Comm comm)
 {
-	if (!is_plausible(comm) || !cs_engine_open() || freeing_of(comm))
+	if (freeing_of(comm))
 		return NULL;
 	struct cs_comm *communicator = look_up(comm);
 	if (!communicator && is_alive(comm))
@@ -340,16 +331,6 @@ find(MPI_Comm comm)
 	if (communicator)
 		atomic_store_explicit(&cs_comm_cache[cs_comm_index(comm)], communicator,
 				      memory_order_release);
-	return communicator;
-}
-
-/* Saves errno, which is the program's, since files may be read and memory allocated here. */
-struct cs_comm *
-cs_comm_enter_slow(MPI_Comm comm)
-{
-	int saved = errno;
-	struct cs_comm *communicator = find(comm);
-	errno = saved;
 	return communicator;
 }
 

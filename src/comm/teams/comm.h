@@ -78,9 +78,10 @@ _Static_assert(sizeof(struct cs_comm) <= 300, "a communicator's record is small"
 /* Seat of all communicators without a team: its selection has no team and no cached choices. */
 extern struct cs_seat cs_no_seat;
 
-/* The cs_comm for a collective call on `comm`; NULL if the call is the host's (no communicator, one
- * that is being freed, MPI not initialised, library closed). seat->selection.team serves. */
-static inline struct cs_comm *cs_comm_enter(MPI_Comm comm);
+/* Finds or makes the cs_comm of a handle that may be a communicator's, in an open engine
+ * (comm/enter.h). NULL: no communicator; or one that is being freed, on which a delete callback of
+ * the program makes a collective: the host's. */
+struct cs_comm *cs_comm_find(MPI_Comm comm);
 
 /* Counts a call whose arguments are known to be right, and makes the team when it is time. Only in
  * the state CS_COMM_COUNTING. Is there a team now? */
@@ -102,25 +103,15 @@ void cs_comm_freed(struct cs_freeing *freeing, bool is_gone);
  * made. */
 void cs_comm_duplicating(void);
 
+/* Communicators used last, by handle. */
 #define CS_COMM_CACHE 8
 extern _Atomic(struct cs_comm *) cs_comm_cache[CS_COMM_CACHE];
-struct cs_comm *cs_comm_enter_slow(MPI_Comm comm);
 
 static inline unsigned
 cs_comm_index(MPI_Comm comm)
 {
 	uintptr_t handle = (uintptr_t)comm;
 	return (unsigned)(handle ^ handle >> 4 ^ handle >> 8) % CS_COMM_CACHE;
-}
-
-static inline struct cs_comm *
-cs_comm_enter(MPI_Comm comm)
-{
-	struct cs_comm *communicator =
-	      atomic_load_explicit(&cs_comm_cache[cs_comm_index(comm)], memory_order_acquire);
-	if (__builtin_expect(communicator && communicator->comm == comm, 1))
-	      return communicator;
-	return cs_comm_enter_slow(comm);
 }
 
 /* cs_type_find, with the last answer tried first. */

@@ -1,0 +1,423 @@
+/* sim/steps.c — executes the steps of ranks, and carries their messages, in simulated time. */
+#include "sim/actor.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define LATEST (INT64_MAX / 4) /* sums of two never overflow */
+#define ASK_BYTES 8            /* who asks */
+
+#define later cs_sim_later
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* Picoseconds of so many bytes; with a time that is none LATEST. */
+static int64_t
+span(uint64_t bytes, int64_t femtoseconds)
+{
+	if (bytes >> 40 && femtoseconds && bytes / 1000 >= (uint64_t)(LATEST / femtoseconds))
+		return LATEST;
+	return (int64_t)(bytes / 1000) * femtoseconds +
+	       ((int64_t)(bytes % 1000) * femtoseconds + 500) / 1000;
+}
+
+/* From the first byte to the last. */
+static int64_t
+tail(uint64_t bytes, int64_t femtoseconds)
+{
+	return bytes > 1 ? span(bytes - 1, femtoseconds) : 0;
+}
+
+static void
+fail(struct cs_sim *sim, enum cs_status status)
+{
+	if (sim->status == CS_OK)
+		sim->status = status;
+}
+
+void
+cs_sim_complain(struct cs_sim *sim, const char *format, ...)
+{
+	va_list arguments;
+	if (sim->status != CS_OK)
+		return;
+	va_start(arguments, format);
+	vsnprintf(sim->result->text, sizeof sim->result->text, format, arguments);
+	va_end(arguments);
+	sim->status = CS_BAD_INPUT;
+}
+
+static void
+put(struct cs_sim *sim, const struct cs_event *event)
+{
+	if (event->at > LATEST || event->last > LATEST)
+		fail(sim, CS_UNSUPPORTED);
+	else if (!cs_events_put(&sim->events, event, &sim->left))
+		fail(sim, CS_NO_MEMORY);
+}
+
+void
+cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim_stage stage)
+{
+	put(sim, &(struct cs_event){ .at = actor->now, .last = actor->now,
+					    .stage = (int32_t)stage,
+					    .from = (int)(actor - sim->actors),
+					    .number = actor->events++ });
+}
+
+/* A message asks at `at`; when its first byte passes. f messages in a row need no gap, but bytes
+ * follow each other. */
+static int64_t
+pass(struct cs_sim_port *port, const struct cs_loggp *cost, int64_t at, uint64_t bytes)
+{
+	int64_t length = tail(bytes, cost->G);
+	int64_t first = later(later(at, port->free), port->turn - (cost->f - 1) * cost->g);
+	port->free = first + length;
+	port->turn = later(port->turn, first) + cost->g + length;
+	return first;
+}
+
+/* Resource shared by a node's ranks, busy for `time` with each. */
+static int64_t
+serve(int64_t *free_at, int64_t at, int64_t time)
+{
+	int64_t first = later(*free_at, at);
+	*free_at = first + time;
+	return first;
+}
+
+/* ---- a rank's steps -------------------------------------------------------------------------- */
+
+static enum cs_level
+level_of(const struct cs_sim *sim, int from, int to)
+{
+	return sim->actors[from].node == sim->actors[to].node ? CS_INTRA : CS_INTER;
+}
+
+static void
+tell(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t start)
+{
+	if (sim->watch)
+		sim->watch->step(sim->watch->context, (int)(actor - sim->actors), actor->next,
+				 start, actor->now);
+}
+
+/* A message on its way, `request` or what it is; `*last`: when its last byte leaves. True: a queue
+ * that its node's ranks share will say when. */
+static bool
+launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int request,
+       int64_t *last)
+{
+	const struct cs_model *model = sim->model;
+	int rank = (int)(actor - sim->actors);
+	enum cs_level level = level_of(sim, rank, to);
+	const struct cs_loggp *cost = &sim->cost[level];
+	bool is_shared = level == CS_INTRA ? model->bus && !sim->eager : model->nic_g ||
+			 model->nic_G;
+	actor->now += cost->o_send;
+	struct cs_event event = { .bytes = bytes, .from = rank, .to = to,
+				  .number = actor->events++, .chain = actor->chain + 1,
+				  .request = request };
+	event.at = pass(&actor->ports[level][CS_SIM_OUT], cost, actor->now, bytes);
+	event.last = *last = event.at + tail(bytes, cost->G);
+	event.stage = level == CS_INTRA ? CS_STAGE_BUS : CS_STAGE_NIC;
+	if (!is_shared) {
+		event.at += cost->L;
+		event.last += cost->L;
+		event.stage = CS_STAGE_ARRIVAL;
+	}
+	put(sim, &event);
+	sim->result->messages++;
+	sim->result->bytes += bytes;
+	sim->result->inter_messages += level == CS_INTER;
+	sim->result->inter_bytes += level == CS_INTER ? bytes : 0;
+	return is_shared;
+}
+
+static void
+send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+{
+	int64_t last;
+	enum cs_level level = level_of(sim, (int)(actor - sim->actors), step->peer);
+	bool is_shared = launch(sim, actor, step->peer, step->bytes, (int)step->request, &last);
+	actor->requests[step->request] = (struct cs_sim_request){ .at = last,
+								  .is_done = !is_shared,
+								  .level = (uint8_t)level };
+}
+
+void
+cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what)
+{
+	int64_t last;
+	if (launch(sim, actor, to, bytes, what, &last))
+		actor->pending++;
+	else
+		actor->left_at = later(actor->left_at, last);
+}
+
+int64_t
+cs_sim_receive_time(const struct cs_sim *sim, int from, int to)
+{
+	return sim->model->level[level_of(sim, from, to)].o_recv;
+}
+
+/* A receive and its message have met. */
+static void
+meet(struct cs_sim *sim, int to, int from, const struct cs_half *receive,
+     const struct cs_half *message)
+{
+	struct cs_sim_request *request = &sim->actors[to].requests[receive->request];
+	if (receive->bytes != message->bytes)
+		cs_sim_complain(sim, "rank %d sends %llu bytes to rank %d, which expects %llu",
+				from, (unsigned long long)message->bytes, to,
+				(unsigned long long)receive->bytes);
+	request->at = message->at;
+	request->chain = message->chain;
+	request->is_done = true;
+}
+
+static void
+receive(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+{
+	int rank = (int)(actor - sim->actors);
+	struct cs_half mine = { .bytes = step->bytes, .request = (int32_t)step->request }, message;
+	actor->requests[step->request] = (struct cs_sim_request){ .is_receive = true,
+							   .level = (uint8_t)level_of(sim, rank,
+										      step->peer) };
+	if (cs_match_take(&sim->match, rank, step->peer, false, &message))
+		meet(sim, rank, step->peer, &mine, &message);
+	else if (!cs_match_put(&sim->match, rank, step->peer, &mine, &sim->left))
+		fail(sim, CS_NO_MEMORY);
+}
+
+/* False: not yet. */
+static bool
+wait_for(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+{
+	const struct cs_sim_request *request = &actor->requests[step->request];
+	if (!request->is_done) {
+		actor->awaits = (int32_t)step->request;
+		return false;
+	}
+	actor->now = later(actor->now, request->at);
+	if (request->is_receive) {
+		actor->now += sim->model->level[request->level].o_recv;
+		actor->chain = request->chain > actor->chain ? request->chain : actor->chain;
+	}
+	return true;
+}
+
+/* False: the bus has to say when it ends. */
+static bool
+work(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+{
+	const struct cs_model *model = sim->model;
+	int64_t end = actor->now +
+		      span(step->bytes, step->kind == CS_STEP_COPY ? model->copy : model->reduce);
+	if (!model->bus) {
+		actor->now = end;
+		return true;
+	}
+	actor->awaits = CS_SIM_BUS;
+	put(sim, &(struct cs_event){ .at = actor->now, .last = end, .bytes = step->bytes,
+					    .stage = CS_STAGE_COPY,
+					    .from = (int)(actor - sim->actors),
+					    .number = actor->events++ });
+	return false;
+}
+
+/* Publishes the actor's next flag: actors that wait for it go on, others wait for a later one. */
+static void
+publish(struct cs_sim *sim, struct cs_sim_actor *actor)
+{
+	int32_t waiter = actor->first_waiter;
+	actor->flags[actor->published++] = (struct cs_sim_flag){ actor->now, actor->chain };
+	actor->first_waiter = CS_SIM_NOBODY;
+	while (waiter != CS_SIM_NOBODY) {
+		struct cs_sim_actor *other = &sim->actors[waiter];
+		waiter = other->next_waiter;
+		cs_sim_advance(sim, other);
+	}
+}
+
+/* False: not yet. */
+static bool
+await(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+{
+	struct cs_sim_actor *peer = &sim->actors[step->peer];
+	if (peer->published < (int32_t)step->bytes) {
+		actor->awaits = CS_SIM_FLAG;
+		actor->next_waiter = peer->first_waiter;
+		peer->first_waiter = (int32_t)(actor - sim->actors);
+		return false;
+	}
+	const struct cs_sim_flag *flag = &peer->flags[step->bytes - 1];
+	actor->now = later(actor->now, flag->at) + sim->model->flag;
+	actor->chain = flag->chain > actor->chain ? flag->chain : actor->chain;
+	return true;
+}
+
+/* Steps that others decide on: who awaits what. */
+static void
+begin_decided(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+{
+	switch (step->kind) {
+	case CS_NODE_FIRST:
+	case CS_NODE_LAST:
+	case CS_NODE_LEAD:
+		actor->awaits = CS_SIM_TICKET;
+		cs_sim_put_look(sim, actor, CS_STAGE_TICKET);
+		break;
+	case CS_NODE_SERVE:
+		actor->awaits = CS_SIM_CLIENTS;
+		cs_sim_put_look(sim, actor, CS_STAGE_SERVE);
+		break;
+	case CS_NODE_ASK:
+		actor->awaits = CS_SIM_SERVED;
+		cs_sim_post(sim, actor, step->peer, ASK_BYTES, CS_MESSAGE_ASKS);
+		break;
+	case CS_NODE_FORWARD:
+		actor->awaits = CS_SIM_SERVED;
+		cs_sim_put_look(sim, actor, CS_STAGE_FORWARD);
+		break;
+	default:
+		actor->awaits = CS_SIM_EXCHANGED;
+		cs_sim_put_look(sim, actor, CS_STAGE_READY);
+		break;
+	}
+}
+
+/* Ends a role, so that its leader continues. */
+static void
+end_role(struct cs_sim *sim, struct cs_sim_actor *role)
+{
+	if (role->leader == CS_SIM_NOBODY)
+		return;
+	struct cs_sim_actor *leader = &sim->actors[role->leader];
+	int64_t start = leader->now;
+	role->leader = CS_SIM_NOBODY;
+	leader->now = role->now;
+	leader->chain = role->chain;
+	cs_sim_go_on(sim, leader, start);
+}
+
+void
+cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
+{
+	actor->awaits = CS_SIM_NOTHING;
+	for (; actor->next < actor->count && sim->status == CS_OK; actor->next++) {
+		const struct cs_sim_step *step = &actor->steps[actor->next];
+		int64_t start = actor->now;
+		bool is_done = true;
+		switch (step->kind) {
+		case CS_STEP_SEND: send(sim, actor, step); break;
+		case CS_STEP_RECV: receive(sim, actor, step); break;
+		case CS_STEP_WAIT: is_done = wait_for(sim, actor, step); break;
+		case CS_NODE_PUBLISH: publish(sim, actor); break;
+		case CS_NODE_AWAIT: is_done = await(sim, actor, step); break;
+		case CS_STEP_COPY:
+		case CS_STEP_REDUCE: is_done = work(sim, actor, step); break;
+		default: begin_decided(sim, actor, step); return;
+		}
+		if (!is_done)
+			return;
+		if (actor->now > LATEST)
+			fail(sim, CS_UNSUPPORTED);
+		tell(sim, actor, start);
+	}
+	if (actor->is_role && sim->status == CS_OK)
+		end_role(sim, actor);
+}
+
+void
+cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start)
+{
+	tell(sim, actor, start);
+	actor->next++;
+	cs_sim_advance(sim, actor);
+}
+
+void
+cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor)
+{
+	int64_t start = actor->now;
+	if (actor->pending) {
+		actor->awaits = CS_SIM_LEFT;
+		return;
+	}
+	actor->now = later(actor->now, actor->left_at);
+	cs_sim_go_on(sim, actor, start);
+}
+
+/* ---- a message's way ------------------------------------------------------------------------- */
+
+void
+cs_sim_end_work(struct cs_sim *sim, const struct cs_event *event)
+{
+	struct cs_sim_actor *actor = &sim->actors[event->from];
+	int64_t start = actor->now, time = span(event->bytes, sim->model->bus);
+	actor->now = later(event->last, serve(&sim->nodes[actor->node].bus, event->at, time) +
+			   time);
+	cs_sim_go_on(sim, actor, start);
+}
+
+void
+cs_sim_leave(struct cs_sim *sim, struct cs_event *event)
+{
+	const struct cs_model *model = sim->model;
+	struct cs_sim_actor *actor = &sim->actors[event->from];
+	struct cs_sim_node *node = &sim->nodes[actor->node];
+	bool is_inter = event->stage == CS_STAGE_NIC;
+	int64_t time = is_inter ? tail(event->bytes, model->nic_G) : span(event->bytes, model->bus);
+	int64_t first = is_inter ? serve(&node->card[CS_SIM_OUT], event->at, time + model->nic_g)
+				 : serve(&node->bus, event->at, time);
+	/* The last byte passes as it comes, or when the queue has had time for all. */
+	int64_t last = later(event->last, first + time);
+	if (event->request >= 0) {
+		actor->requests[event->request].at = last;
+		actor->requests[event->request].is_done = true;
+	} else {
+		actor->pending--;
+		actor->left_at = later(actor->left_at, last);
+	}
+	event->at = first + model->level[is_inter ? CS_INTER : CS_INTRA].L;
+	event->last = last + model->level[is_inter ? CS_INTER : CS_INTRA].L;
+	event->stage = CS_STAGE_ARRIVAL;
+	put(sim, event);
+	if (event->request >= 0 && actor->awaits == event->request)
+		cs_sim_advance(sim, actor);
+	else if (actor->awaits == CS_SIM_LEFT)
+		cs_sim_go_on_left(sim, actor);
+}
+
+int64_t
+cs_sim_arrive(struct cs_sim *sim, const struct cs_event *event)
+{
+	const struct cs_model *model = sim->model;
+	struct cs_sim_actor *actor = &sim->actors[event->to];
+	enum cs_level level = level_of(sim, event->from, event->to);
+	int64_t first = event->at, last = event->last;
+	if (level == CS_INTER) {
+		int64_t time = tail(event->bytes, model->nic_G);
+		first = serve(&sim->nodes[actor->node].card[CS_SIM_IN], first, time + model->nic_g);
+		last = later(last, first + time);
+	}
+	first = pass(&actor->ports[level][CS_SIM_IN], &sim->cost[level], first, event->bytes);
+	return later(last, first + tail(event->bytes, sim->cost[level].G));
+}
+
+void
+cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
+{
+	struct cs_sim_actor *actor = &sim->actors[event->to];
+	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain,
+				   .request = -1 }, mine;
+	if (!cs_match_take(&sim->match, event->to, event->from, true, &mine)) {
+		if (!cs_match_put(&sim->match, event->to, event->from, &message, &sim->left))
+			fail(sim, CS_NO_MEMORY);
+		return;
+	}
+	meet(sim, event->to, event->from, &mine, &message);
+	if (actor->awaits == mine.request)
+		cs_sim_advance(sim, actor);
+}
