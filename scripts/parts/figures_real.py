@@ -15,6 +15,7 @@ from figures_asked import size_text
 
 NODE_COST = ("copy", "reduce", "bus", "flag")
 SIZES = (8, 1 << 10, 8 << 10, 64 << 10)
+SHAPES = "2x1,4x1,8x1,2x2,4x2"
 FITTED = 64 << 10    # most bytes of messages that parameters are fitted to
 # Forced plans of a job: between all ranks where a node has one, else hierarchical.
 FLAT = ({"allgather": "ring", "bcast": "binomial", "allreduce": "recursive-doubling"},
@@ -86,7 +87,7 @@ def real(sim, args, command):
     model = args.model or measured_model(args)
     rows = [["nodes", "plan", "size", "measured us", "simulated us", "error"]]
     errors, choices = [], []
-    for shape in args.shapes.split(","):
+    for shape in (args.shapes or SHAPES).split(","):
         nodes, ppn = map(int, shape.split("x"))
         found = {}    # {(collective, size): [(simulated, measured)]}
         for plans in HIER if ppn > 1 else FLAT:

@@ -44,10 +44,10 @@ class Collective:
 
 
 class Info:
-    """One collshim-info, whatever is set here."""
+    """One collshim-info, whatever is set here; tuning: a file in place of the built-in rules."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, tuning="builtin"):
+        self.path, self.tuning = path, tuning
 
     def run(self, *words):
         try:
@@ -101,9 +101,8 @@ class Info:
                 return False
         return True
 
-    @staticmethod
-    def environment():
+    def environment(self):
         """What is asked is the library, not what somebody has set: no variable of it counts."""
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith("COLLSHIM_")}
-        return dict(clean, COLLSHIM_TUNING="builtin")
+        return dict(clean, COLLSHIM_TUNING=self.tuning)
