@@ -56,7 +56,8 @@ begin_use(struct cs_copy_policy *policy)
 		trial->at = use; /* the cores have moved apart: not later */
 	if (use >= trial->at && !trial->done)
 		ps_per_byte[!trial->serving] = 0;
-	policy->way = use < trial->at ? trial->serving : cs_trial_next(trial, use);
+	policy->way = (enum cs_copy_way)(use < trial->at ? trial->serving
+							 : cs_trial_next(trial, use));
 }
 
 enum cs_copy_way

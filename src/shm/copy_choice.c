@@ -33,7 +33,8 @@ cs_copy_choice_next(struct cs_copy_choice *choice)
 	if (!trial->ways)
 		cs_trial_init(trial, CS_COPY_CHOICES, CS_COPY_IN_COPY_OUT, FIRST_TRY, LEAST_TRIED);
 	uint64_t call = choice->calls++;
-	return call < trial->at ? trial->serving : cs_trial_next(trial, call);
+	return (enum cs_copy_protocol)(call < trial->at ? trial->serving
+							: cs_trial_next(trial, call));
 }
 
 bool

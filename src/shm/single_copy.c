@@ -228,7 +228,7 @@ decide_for_all(struct cs_node *node, unsigned pattern, int size)
 	int last = node->shape.size - 1;
 	if (choice->trial.is_over) {
 		struct cs_trial_times times = { .spread = 0 };
-		for (int way = 0; way < CS_COPY_CHOICES; way++)
+		for (enum cs_copy_protocol way = 0; way < CS_COPY_CHOICES; way++)
 			times.way[way] = ps_per_byte_of(node, pattern, size, way, 0, last);
 		cs_trial_judge(&choice->trial, choice->calls, &times);
 	}
