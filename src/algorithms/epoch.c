@@ -12,13 +12,6 @@
 _Static_assert(CS_EPOCH_FIRST % SHORT_APART == 0 && SHORT % CS_SAMPLE == 0,
 	       "a cut is a sample");
 
-/* Do the ranks of the node share memory? Else each is the only one of its node. */
-static bool
-has_memory(const struct cs_team *team)
-{
-	return team->node.self != NULL;
-}
-
 /* --- measurements, of leaders ----------------------------------------------------------------- */
 
 /* Add the sample before this call's, to which all ranks of the node have mostly come by now. */
@@ -73,10 +66,6 @@ say_words(struct cs_team *team)
 	if (!epoch->user.say)
 		return;
 	epoch->user.say(epoch->user.user, words);
-	if (!has_memory(team)) {
-		memcpy(&epoch->exchanged[CS_EXCHANGED_WORDS], words, sizeof words);
-		return;
-	}
 	struct cs_rank_head *self = team->node.self;
 	for (int i = 0; i < CS_EPOCH_WORDS; i++)
 		atomic_store_explicit(&self->said[i], words[i], memory_order_relaxed);
@@ -90,7 +79,7 @@ hear_words(struct cs_team *team)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	uint64_t *words = &epoch->exchanged[CS_EXCHANGED_WORDS];
-	if (!epoch->user.say || !has_memory(team))
+	if (!epoch->user.say)
 		return;
 	memset(words, 0, CS_EPOCH_WORDS * sizeof *words);
 	for (int local = 0; local < team->shape.locals; local++) {
@@ -115,8 +104,6 @@ publish(struct cs_team *team, struct cs_node_op *op)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	uint64_t place = epoch->published++ % CS_VERDICTS_KEPT;
-	if (!has_memory(team))
-		return;
 	if (epoch->forces[place])
 		cs_node_all_done_slow(op, cs_node_has_read(epoch->forces[place]));
 	epoch->forces[place] = epoch->force;
@@ -172,15 +159,11 @@ take_verdict(struct cs_team *team, struct cs_node_op *op)
 	uint64_t exchanged[CS_EXCHANGED];
 	if (cs_team_is_leader(team))
 		wait_for_exchange(team, op);
-	if (has_memory(team)) {
-		uint64_t place = (epoch->exchanges - 1) % CS_VERDICTS_KEPT;
-		cs_node_wait(op, cs_team_leader(team), &node->head->verdict_call, epoch->force);
-		for (int i = 0; i < CS_EXCHANGED; i++)
-			exchanged[i] = atomic_load_explicit(&node->head->verdicts[place][i],
-							    memory_order_relaxed);
-	} else {
-		memcpy(exchanged, epoch->exchanged, sizeof exchanged);
-	}
+	uint64_t place = (epoch->exchanges - 1) % CS_VERDICTS_KEPT;
+	cs_node_wait(op, cs_team_leader(team), &node->head->verdict_call, epoch->force);
+	for (int i = 0; i < CS_EXCHANGED; i++)
+		exchanged[i] = atomic_load_explicit(&node->head->verdicts[place][i],
+						    memory_order_relaxed);
 	if (epoch->user.hear)
 		epoch->user.hear(epoch->user.user, &exchanged[CS_EXCHANGED_WORDS]);
 	enum cs_balance imbalance = class_of(epoch, exchanged);
@@ -225,14 +208,12 @@ sample(void *user, struct cs_node_op *op)
 	struct cs_epoch *epoch = &team->epoch;
 	uint64_t number = op->number;
 	bool is_leader = cs_team_is_leader(team);
-	if (is_leader)
+	if (is_leader) {
 		go_on(team, op);
-	if (has_memory(team)) {
-		if (is_leader)
-			add_sample(team);
-		cs_lateness_stamp(op, ++epoch->sample);
-		epoch->sampled_at = number;
+		add_sample(team);
 	}
+	cs_lateness_stamp(op, ++epoch->sample);
+	epoch->sampled_at = number;
 	if (number == epoch->cut)
 		say_words(team);
 	if (number == epoch->exchange) {

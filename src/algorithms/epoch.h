@@ -73,7 +73,8 @@ struct cs_epoch {
 	struct cs_request request;
 };
 
-/* Start to measure, before the team's first call; all ranks have the same limits, and functions
+/* Start to measure, before the first call of a team whose nodes have memory (team->node.self); all
+ * ranks have the same limits, and functions
  * for the same words. The team's node is a new one, or a former team's between two calls. */
 void cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
 		    const struct cs_epoch_user *user);

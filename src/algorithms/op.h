@@ -60,13 +60,14 @@ struct cs_op {
 	}))
 
 /* Bits of node.extras: a script goes on; none of its phases may wait; it has memory; it is timed;
- * another script follows. */
+ * another script follows; its time is for a trial (run/trial.h). */
 enum {
 	CS_OP_GOES_ON = 2 * CS_NODE_WATCHED,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
 	CS_OP_MEMORY = 2 * CS_OP_NONBLOCKING,
 	CS_OP_TIMED = 2 * CS_OP_MEMORY,
-	CS_OP_THEN = 2 * CS_OP_TIMED
+	CS_OP_THEN = 2 * CS_OP_TIMED,
+	CS_OP_ON_TRIAL = 2 * CS_OP_THEN
 };
 static inline void
 cs_op_note(struct cs_op *op, unsigned told)

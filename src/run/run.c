@@ -207,7 +207,8 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	uint64_t start = cs_clock_ns();
 	cs_op_arrive(op, start);
 	op->row = NULL;
-	if (selection->is_telling || (selection->on_trial && op->node.node->self))
+	if (selection->is_telling ||
+	    ((op->node.extras & CS_OP_ON_TRIAL) && op->node.node->self))
 		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
 	cs_selection_run_quietly(cached, op);
 	if (op->node.extras & CS_OP_GOES_ON)

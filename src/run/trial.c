@@ -177,6 +177,7 @@ struct cs_cached_choice *
 cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached)
 {
 	struct cs_class_trial *class = cached->trial;
+	selection->on_trial = NULL;
 	uint64_t use = cs_class_calls(cached) - 1;
 	if (class->is_judged)
 		take_verdict(class);
@@ -211,7 +212,6 @@ cs_trials_note(struct cs_selection *selection, const struct cs_op *op, uint64_t 
 	uint64_t took = left_ns - arrived_ns;
 	int64_t after;
 	selection->on_trial = NULL;
-	selection->is_timed &= (unsigned char)~CS_TIMED_ON_TRIAL;
 	if (!is_valid || !cs_trial_is_timed(&class->trial))
 		return;
 	if (cs_selection_last_came(op, arrived_ns, &after) && after > 0)

@@ -61,12 +61,12 @@ void cs_trials_forget(struct cs_selection *selection);
 void cs_trials_say(struct cs_selection *selection, uint64_t *words);
 void cs_trials_hear(struct cs_selection *selection, const uint64_t *words);
 
-/* Is the call under way, for which selection->on_trial is set, to be followed by a dry call? By
- * that choice. NULL: no. */
+/* Is the call under way, one with CS_OP_ON_TRIAL, to be followed by a dry call? By that choice.
+ * NULL: no. */
 struct cs_cached_choice *cs_trials_dry(const struct cs_selection *selection);
 
-/* Notes the time of a call for which selection->on_trial was set, and ends that. `is_valid`: it
- * went well. op->team, tag and call.root are set. */
+/* Notes the time of a call with CS_OP_ON_TRIAL, or of its dry call. `is_valid`: it went well.
+ * op->team, tag and call.root are set. */
 void cs_trials_note(struct cs_selection *selection, const struct cs_op *op, uint64_t arrived_ns,
 		    uint64_t left_ns, bool is_valid);
 

@@ -67,6 +67,11 @@ void
 cs_serve_tried(struct cs_serving *serving, uint64_t arrived_ns, uint64_t left_ns, bool is_valid)
 {
 	struct cs_selection *selection = &serving->communicator->seat->selection;
+	if (!(selection->is_timed & CS_TIMED_ON_TRIAL))
+		return;
+	selection->is_timed &= (unsigned char)~CS_TIMED_ON_TRIAL;
+	if (!(serving->op.node.extras & CS_OP_ON_TRIAL))
+		return; /* a former call's, which never ended */
 	struct cs_cached_choice *way = cs_trials_dry(selection);
 	/* Only predefined types and operations: the same on all ranks. */
 	bool may_be_dry = serving->op.call.reduction.kind & CS_KIND_OPERATION;

@@ -8,8 +8,9 @@
 
 #include "comm/calls/serving.h"
 
-/* Ends a call for which selection->on_trial is set, and makes its dry call if it has one. Times are
- * cs_clock_ns. `is_valid`: the call went well. serving->op.call has its collective and root. */
+/* Ends a call with CS_OP_ON_TRIAL, and makes its dry call if it has one; does nothing for others.
+ * Times are cs_clock_ns. `is_valid`: the call went well. serving->op.call has its collective and
+ * root. */
 void cs_serve_tried(struct cs_serving *serving, uint64_t arrived_ns, uint64_t left_ns,
 		    bool is_valid);
 

@@ -19,8 +19,7 @@ record(struct cs_serving *serving)
 {
 	const struct cs_op *op = &serving->op;
 	struct cs_selection *selection = &serving->communicator->seat->selection;
-	if (selection->on_trial)
-		cs_serve_tried(serving, op->arrived_ns, op->left_ns, true);
+	cs_serve_tried(serving, op->arrived_ns, op->left_ns, true);
 	if (selection->is_recording)
 		cs_recording_add(serving->communicator, op->call.coll, op->call.root,
 				 serving->bytes, false, op->arrived_ns, op->left_ns);
@@ -34,6 +33,8 @@ cs_serve_try(struct cs_serving *serving, enum cs_coll coll)
 	struct cs_selection *selection = &serving->communicator->seat->selection;
 	struct cs_op *op = &serving->op;
 	serving->cached = cs_selection_try(selection, serving->cached);
+	if (selection->on_trial)
+		op->node.extras |= CS_OP_ON_TRIAL;
 	if (serving->cached->choice.algorithm || serving->cached->goes_to_host)
 		return serving->cached->choice.algorithm != NULL;
 	cs_op_join(op, selection->team, cs_call_signature(coll, 0));

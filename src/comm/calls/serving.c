@@ -42,7 +42,7 @@ cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, siz
 {
 	struct cs_selection *selection = &serving->communicator->seat->selection;
 	uint64_t left_ns = cs_clock_ns();
-	if (selection->on_trial) {
+	if (selection->is_timed & CS_TIMED_ON_TRIAL) {
 		serving->op.call.coll = coll;
 		serving->op.call.root = root;
 		cs_serve_tried(serving, arrived_ns, left_ns, result == MPI_SUCCESS);

@@ -51,10 +51,15 @@ cs_team_begin_epochs(struct cs_comm *communicator)
 	if (kind == CS_BALANCE_MEASURED &&
 	    cs_selector_asks_imbalance(selection->selector, &selection->facts))
 		user.told = hear_imbalance;
-	if (cs_engine.settings.is_adaptive && !cs_engine.settings.is_reproducible) {
+	/* Without memory on the node nobody has made the leaders' communicator. */
+	if (cs_engine.settings.is_adaptive && !cs_engine.settings.is_reproducible &&
+	    communicator->seat->team.node.self) {
 		selection->trials = cs_trials_new();
-		if (!selection->trials)
+		if (!selection->trials) {
+			cs_warn_local("no memory for a team of %d ranks; ending the job",
+				      communicator->size);
 			cs_host_mpi.abort("out of memory");
+		}
 		selection->is_learning = cs_engine.settings.adapt_file && !cs_engine.world_rank;
 		user.say = say_trials;
 		user.hear = hear_trials;
