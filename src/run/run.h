@@ -55,10 +55,10 @@ struct cs_selection {
 	/* Calls read the clock: always, if a report or arrivals are wanted (CS_TIMED_ALL), or the
 	 * call under way, which is on trial (CS_TIMED_ON_TRIAL). */
 	unsigned char is_timed;
-	struct cs_class_trial *on_trial; /* of the last call that cs_selection_try was asked for;
-					  * NULL: none. Of the call under way with
-					  * CS_OP_ON_TRIAL: a call may never end, if its error
-					  * handler jumps out of it */
+	/* The class of the last call that cs_selection_try was asked for; NULL: not measured. With
+	 * CS_OP_ON_TRIAL it is the call under way: a call may never end, if its error handler jumps
+	 * out of it. */
+	struct cs_class_trial *on_trial;
 	struct cs_class_trial *trials;   /* owned; NULL: nothing is tried (run/trial.h) */
 	int trial_count;
 	bool is_learning; /* verdicts are kept for later jobs (select/learnt.h) */
