@@ -184,7 +184,7 @@ plan(struct cs_epoch *epoch, uint64_t number)
 	epoch->apart = epoch->length < SHORT ? SHORT_APART : CS_SAMPLE;
 	epoch->cut = number + epoch->length;
 	epoch->exchange = epoch->cut + epoch->apart;
-	epoch->force = epoch->exchange + epoch->apart;
+	epoch->force = epoch->exchange + 2 * epoch->apart;
 }
 
 static void

@@ -7,11 +7,12 @@
  *                                   maxima of words
  *
  * At a cut each rank writes words, and a sample's distance later the leaders begin to exchange the
- * maxima over their nodes by a non-blocking collective. As far again the verdict is in force. So no
- * call waits for a verdict unless an exchange takes longer, or its rank is as far ahead of the
- * slowest leader. If a rank of a node has not come to the cut by then, the words of that epoch are
- * unknown (CS_EPOCH_UNKNOWN). An epoch has CS_EPOCH_FIRST calls at first, then twice as many each
- * time, up to cs_epoch_limits.calls.
+ * maxima over their nodes by a non-blocking collective. Two samples after that, of which the first
+ * one lets the leaders publish the result, the verdict is in force. So no call waits for a verdict
+ * unless an exchange takes longer, or its rank is as far ahead of the slowest leader. If a rank of
+ * a node has not come to the cut when the exchange begins, the words of that epoch are unknown
+ * (CS_EPOCH_UNKNOWN). An epoch has CS_EPOCH_FIRST calls at first, then twice as many each time, up
+ * to cs_epoch_limits.calls.
  *
  * The verdict is a vector: the lateness of ranks, which epoch.c makes of enum cs_exchanged and
  * classifies as enum cs_balance, and the words of the user (run/live.h). */
@@ -25,7 +26,8 @@
 struct cs_team;
 
 #define CS_EPOCH_FIRST 16
-#define CS_EPOCH_UNKNOWN UINT64_MAX
+/* MPICH 4.0.2 compares MPI_UINT64_T by its sign. */
+#define CS_EPOCH_UNKNOWN ((uint64_t)INT64_MAX)
 
 /* Values exchanged between nodes: of each the maximum over nodes. */
 enum cs_exchanged {

@@ -8,7 +8,9 @@
 void
 cs_trial_init(struct cs_trial *trial, int ways, int serving, uint64_t first, int least)
 {
-	*trial = (struct cs_trial){ .ways = ways, .serving = serving, .least = least, .at = first,
+	*trial = (struct cs_trial){ .ways = (signed char)ways,
+				    .serving = (signed char)serving,
+				    .least = (signed char)least, .at = first,
 				    .apart = CS_TRIAL_APART };
 	for (int way = 0; way < ways && way < CS_TRIAL_WAYS; way++)
 		trial->plan[way] = (unsigned char)least;
@@ -27,7 +29,7 @@ way_of_use(struct cs_trial *trial, int done)
 		if (i == trial->serving)
 			continue;
 		if (done < before + trial->plan[way]) {
-			trial->nth = done - before;
+			trial->nth = (signed char)(done - before);
 			return way;
 		}
 		before += trial->plan[way];
@@ -38,8 +40,8 @@ way_of_use(struct cs_trial *trial, int done)
 int
 cs_trial_next(struct cs_trial *trial, uint64_t use)
 {
-	trial->way = way_of_use(trial, trial->done++);
-	int nth = trial->nth;
+	trial->way = (signed char)way_of_use(trial, trial->done++);
+	signed char nth = trial->nth;
 	if (way_of_use(trial, trial->done) < 0) {
 		trial->is_over = true;
 		trial->at = UINT64_MAX;
@@ -135,7 +137,7 @@ is_better(struct cs_trial *trial, int way, uint64_t uses, const struct cs_trial_
 	one->time = tried;
 	trial->regret += trial->plan[way] * beyond_serving(trial, tried, serving);
 	if (tried > CS_TRIAL_HOPELESS * serving) {
-		one->again_at = CS_TRIAL_PAUSE * uses;
+		one->again_at = CS_TRIAL_PAUSE * uses & (UINT64_MAX >> 2);
 		one->state = CS_TRIAL_UNTRIED;
 		return false;
 	}
@@ -171,7 +173,7 @@ cs_trial_judge(struct cs_trial *trial, uint64_t uses, const struct cs_trial_time
 			best = way;
 	}
 	if (best >= 0) {
-		trial->serving = best;
+		trial->serving = (signed char)best;
 		trial->way_of[best].state = CS_TRIAL_JUDGED;
 		trial->changes++;
 		trial->apart = CS_TRIAL_APART;

@@ -35,23 +35,25 @@
 #define CS_TRIAL_SHARE 33
 #define CS_TRIAL_FREE 3
 
-struct cs_trial {
-	int ways, serving, least;
-	bool is_extra; /* tried uses come in addition to those of the serving way */
+enum { CS_TRIAL_UNTRIED, CS_TRIAL_PROMISING, CS_TRIAL_JUDGED };
+
+struct cs_trial { /* a node has some two hundred */
+	unsigned short changes; /* of the serving way */
+	signed char ways, serving, least;
+	signed char done;    /* uses of the window so far */
+	signed char way, nth; /* the last use was the nth (from 0 on) of that way in the window */
+	unsigned char plan[CS_TRIAL_WAYS]; /* uses of each way in the window */
+	bool is_over;        /* the window is over, and to be judged */
+	bool is_extra;       /* tried uses come in addition to those of the serving way */
 	uint64_t at; /* number, from 0 on, of the first use that cs_trial_next has to be asked for;
 		      * UINT64_MAX: none before the window is judged, or none any more */
 	uint64_t apart;
-	unsigned char plan[CS_TRIAL_WAYS]; /* uses of each way in the window */
-	int done;            /* uses of the window so far */
-	int way, nth;        /* the last use was the nth (from 0 on) of that way in the window */
-	bool is_over;        /* the window is over, and to be judged */
 	uint64_t accounted;  /* number of uses whose time is in `time` */
 	uint64_t time, regret;
-	int changes;         /* of the serving way */
 	struct cs_trial_way {
-		enum { CS_TRIAL_UNTRIED, CS_TRIAL_PROMISING, CS_TRIAL_JUDGED } state;
-		uint64_t time;             /* last judged one; 0: unknown */
-		uint64_t again_at; /* no use of it before that number */
+		uint64_t time;          /* last judged one; 0: unknown */
+		uint64_t again_at : 62; /* no use of it before that number */
+		uint64_t state : 2;     /* CS_TRIAL_UNTRIED, ... */
 	} way_of[CS_TRIAL_WAYS];
 };
 

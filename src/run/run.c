@@ -50,6 +50,8 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	bool is_full = cached_choices->count == CS_CHOICES;
 	int slot = is_full ? CS_CHOICES - 1 : cached_choices->count++;
 	struct cs_cached_choice *cached = &cached_choices->cached[slot];
+	if (is_full)
+		cs_trials_end(cached);
 	struct cs_facts facts = selection->facts;
 	facts.coll = coll;
 	facts.bytes = bytes;
@@ -207,8 +209,7 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	uint64_t start = cs_clock_ns();
 	cs_op_arrive(op, start);
 	op->row = NULL;
-	if (selection->is_telling ||
-	    ((op->node.extras & CS_OP_ON_TRIAL) && op->node.node->self))
+	if (selection->is_telling || (op->node.extras & CS_OP_ON_TRIAL))
 		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
 	cs_selection_run_quietly(cached, op);
 	if (op->node.extras & CS_OP_GOES_ON)

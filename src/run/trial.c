@@ -53,6 +53,15 @@ narrow(struct cs_cached_choice *cached, size_t bytes)
 	cached->last = cached->last < high - 1 ? cached->last : high - 1;
 }
 
+/* Time of the class's calls so far, in ns, as judged. */
+static uint64_t
+time_of(const struct cs_class_trial *class)
+{
+	const struct cs_trial *trial = &class->trial;
+	uint64_t later = class->cached ? cs_class_calls(class->cached) - trial->accounted : 0;
+	return trial->time + later * trial->way_of[trial->serving].time;
+}
+
 void
 cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 		const struct cs_facts *facts)
@@ -84,10 +93,23 @@ cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 	class->cached = cached;
 	class->coll = facts->coll;
 	class->trial.is_extra = class->is_dry = is_dry;
-	class->slot = -1;
 	class->is_said = class->is_judged = false;
 	cached->trial = class;
 	cached->left = cached->until = 0;
+}
+
+void
+cs_trials_end(struct cs_cached_choice *cached)
+{
+	struct cs_class_trial *class = cached->trial;
+	if (!class)
+		return;
+	/* Its time still counts among all (is_worth_trying). */
+	class->trial.time = time_of(class);
+	class->cached = NULL;
+	class->is_said = false;
+	cached->trial = NULL;
+	ask_at(cached, UINT64_MAX);
 }
 
 void
@@ -96,15 +118,6 @@ cs_trials_forget(struct cs_selection *selection)
 	for (int i = 0; i < selection->trial_count; i++)
 		selection->trials[i].is_said = false;
 	selection->trial_count = 0;
-}
-
-/* Time of the class's calls so far, in ns, as judged. */
-static uint64_t
-time_of(const struct cs_class_trial *class)
-{
-	const struct cs_trial *trial = &class->trial;
-	return trial->time + (cs_class_calls(class->cached) - trial->accounted) *
-	       trial->way_of[trial->serving].time;
 }
 
 static bool
@@ -116,19 +129,6 @@ is_worth_trying(const struct cs_selection *selection, const struct cs_class_tria
 	for (int i = 0; i < selection->trial_count; i++)
 		all += time_of(&selection->trials[i]);
 	return SHARE * time_of(class) >= all;
-}
-
-static int
-free_slot(const struct cs_selection *selection)
-{
-	uint32_t used = 0;
-	for (int i = 0; i < selection->trial_count; i++)
-		if (selection->trials[i].slot >= 0)
-			used |= 1u << selection->trials[i].slot;
-	for (int slot = 0; slot < CS_TRIAL_SLOTS; slot++)
-		if (!(used >> slot & 1))
-			return slot;
-	return -1;
 }
 
 /* Let the judged way serve. */
@@ -149,8 +149,7 @@ take_verdict(struct cs_class_trial *class)
 	bool has_host_won = !cached->choice.algorithm && cs_trial_is_settled(trial);
 	if (has_host_won || (class->is_dry && trial->changes)) {
 		cached->goes_to_host = !cached->choice.algorithm;
-		cached->trial = NULL;
-		ask_at(cached, UINT64_MAX);
+		cs_trials_end(cached);
 	}
 }
 
@@ -163,13 +162,11 @@ is_in_window(struct cs_selection *selection, struct cs_class_trial *class, uint6
 		return false;
 	if (trial->done)
 		return true;
-	class->slot = free_slot(selection);
-	if (class->slot >= 0 && is_worth_trying(selection, class)) {
+	if (is_worth_trying(selection, class)) {
 		memset(&class->samples, 0, sizeof class->samples);
 		return true;
 	}
-	trial->at = use + (class->slot < 0 ? CS_EPOCH_FIRST : trial->apart);
-	class->slot = -1;
+	trial->at = use + trial->apart;
 	return false;
 }
 
@@ -222,11 +219,13 @@ cs_trials_note(struct cs_selection *selection, const struct cs_op *op, uint64_t 
 void
 cs_trials_say(struct cs_selection *selection, uint64_t *words)
 {
-	for (int i = 0; i < selection->trial_count; i++) {
+	int slot = 0;
+	for (int i = 0; i < selection->trial_count && slot < CS_TRIAL_SLOTS; i++) {
 		struct cs_class_trial *class = &selection->trials[i];
-		if (class->slot < 0 || !class->trial.is_over)
+		if (!class->cached || !class->trial.is_over)
 			continue;
 		struct cs_trial_times times;
+		class->slot = slot++;
 		uint64_t *own = words + class->slot * CS_TRIAL_WORDS;
 		cs_trial_sum_up(&class->samples, class->trial.serving, &times);
 		memcpy(own, times.way, sizeof times.way);
@@ -297,7 +296,6 @@ cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
 		atomic_fetch_add(&cs_trials_sum.windows, 1);
 		atomic_fetch_add(&cs_trials_sum.regret_ns, class->trial.regret - regret);
 		learn(selection, class);
-		class->slot = -1;
 		class->is_said = false;
 		class->is_judged = true;
 		ask_at(class->cached, 0);

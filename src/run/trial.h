@@ -20,19 +20,19 @@
 #include "run/run.h"
 
 #define CS_TRIALS 16 /* classes of a communicator that may be on trial */
-/* Classes with a window under way, or waiting for its verdict: their words in an epoch. */
+/* Classes whose windows an epoch can judge, by their words; others wait for the next one. */
 #define CS_TRIAL_WORDS (CS_TRIAL_WAYS + 1)
 #define CS_TRIAL_SLOTS (CS_EPOCH_WORDS / CS_TRIAL_WORDS)
 
 #define CS_DRY_MOST ((size_t)1 << 20) /* bytes of a dry call */
 
 struct cs_class_trial {
-	struct cs_cached_choice *cached; /* its class's */
+	struct cs_cached_choice *cached; /* its class's; NULL: the trial has ended */
 	enum cs_coll coll;
 	struct cs_trial trial;
 	struct cs_trial_samples samples;
 	struct cs_cached_choice ways[CS_TRIAL_WAYS]; /* choices and rows of the report */
-	int slot;        /* of the epoch's words; -1: none */
+	int slot;        /* of the epoch's words, with is_said */
 	bool is_dry;     /* others are tried in dry calls */
 	bool is_said;    /* its times are in the epoch that is under way */
 	bool is_judged;  /* the next call takes what was judged */
@@ -53,6 +53,9 @@ struct cs_class_trial *cs_trials_new(void);
  * nothing else to try. */
 void cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 		     const struct cs_facts *facts);
+
+/* Ends the trial of a class, if it has one: its choice stays, or another class takes its place. */
+void cs_trials_end(struct cs_cached_choice *cached);
 
 /* Forget all trials: choices are made anew. *selection may be serving a call. */
 void cs_trials_forget(struct cs_selection *selection);

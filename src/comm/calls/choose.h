@@ -82,7 +82,9 @@ cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t byt
 		       enum cs_order order)
 {
 	struct cs_comm *communicator = serving->communicator;
-	bool is_chosen = bytes != CS_BYTES_UNKNOWN && serving->cached && serving->bytes == bytes &&
+	/* The entry notes no choice of an algorithm without the size. */
+	bool is_unsized = __builtin_constant_p(bytes) && bytes == CS_BYTES_UNKNOWN;
+	bool is_chosen = !is_unsized && serving->cached && serving->bytes == bytes &&
 			 (order == CS_ORDER_NONE || serving->cached->order == order);
 	if (!is_chosen) {
 		if (!cs_serve_has_team(serving))

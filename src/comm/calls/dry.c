@@ -45,8 +45,7 @@ call_dry(struct cs_serving *serving, struct cs_cached_choice *way)
 		call->recv.base = NULL;
 	uint64_t start = cs_clock_ns();
 	bool is_valid = true;
-	if (dry.node.node->self)
-		cs_arrived_say(dry.node.node, dry.tag, start);
+	cs_arrived_say(dry.node.node, dry.tag, start);
 	if (way->choice.algorithm) {
 		cs_selection_run_quietly(way, &dry);
 		if (dry.node.extras & CS_OP_GOES_ON)
@@ -54,8 +53,7 @@ call_dry(struct cs_serving *serving, struct cs_cached_choice *way)
 		is_valid = !(dry.node.outcome.bits & CS_OUTCOME_LEFT);
 	} else {
 		cs_node_begin(&dry.node);
-		if (dry.node.node->self)
-			cs_node_end(&dry.node);
+		cs_node_end(&dry.node);
 		is_valid = call_host(communicator->comm, call);
 	}
 	cs_trials_note(selection, &dry, start, cs_clock_ns(), is_valid);

@@ -40,12 +40,10 @@ cs_serve_try(struct cs_serving *serving, enum cs_coll coll)
 	cs_op_join(op, selection->team, cs_call_signature(coll, 0));
 	if (selection->on_trial) {
 		cs_op_arrive(op, cs_clock_ns());
-		if (op->node.node->self)
-			cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
+		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
 	}
 	cs_node_begin(&op->node);
-	if (op->node.node->self)
-		cs_node_end(&op->node);
+	cs_node_end(&op->node);
 	return false;
 }
 
