@@ -228,6 +228,26 @@ sample(void *user, struct cs_node_op *op)
 	team->node.sample.at = number + epoch->apart;
 }
 
+bool
+cs_epoch_may_begin_now(struct cs_team *team)
+{
+	struct cs_epoch *epoch = &team->epoch;
+	struct cs_node *node = &team->node;
+	uint64_t number = node->calls + 1;
+	if (number != node->sample.at)
+		return true;
+	if (!cs_team_is_leader(team))
+		return number != epoch->force ||
+		       atomic_load_explicit(&node->head->verdict_call, memory_order_acquire) >=
+		       epoch->force;
+	/* The verdict under way, or the next one, is published in this call. */
+	uint64_t place = epoch->published % CS_VERDICTS_KEPT;
+	struct cs_node_op any = { .node = node };
+	return (!epoch->forces[place] ||
+		cs_node_is_done(&any, cs_node_has_read(epoch->forces[place]))) &&
+	       go_on(team, &any);
+}
+
 void
 cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
 	       const struct cs_epoch_user *user)

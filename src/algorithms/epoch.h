@@ -81,6 +81,9 @@ struct cs_epoch {
 void cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
 		    const struct cs_epoch_user *user);
 
+/* May the team's next call begin without a wait, whatever it agrees on? */
+bool cs_epoch_may_begin_now(struct cs_team *team);
+
 /* Do not measure. */
 void cs_epoch_none(struct cs_team *team);
 

@@ -60,14 +60,16 @@ struct cs_op {
 	}))
 
 /* Bits of node.extras: a script goes on; none of its phases may wait; it has memory; it is timed;
- * another script follows; its time is for a trial (run/trial.h). */
+ * another script follows; its time is for a trial (run/trial.h); no other thread may step the
+ * communicator's non-blocking calls meanwhile (comm/calls/icall.h). */
 enum {
 	CS_OP_GOES_ON = 2 * CS_NODE_WATCHED,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
 	CS_OP_MEMORY = 2 * CS_OP_NONBLOCKING,
 	CS_OP_TIMED = 2 * CS_OP_MEMORY,
 	CS_OP_THEN = 2 * CS_OP_TIMED,
-	CS_OP_ON_TRIAL = 2 * CS_OP_THEN
+	CS_OP_ON_TRIAL = 2 * CS_OP_THEN,
+	CS_OP_BUSY = 2 * CS_OP_ON_TRIAL
 };
 static inline void
 cs_op_note(struct cs_op *op, unsigned told)
@@ -99,6 +101,14 @@ cs_op_is_alone(const struct cs_op *op)
 	return __builtin_expect(op->team->node.under_way == 0, 1);
 }
 
+/* May local ranks read each other's memory? Not in a non-blocking call: its end on the owner's side
+ * would have to wait for the readers. */
+static inline bool
+cs_op_may_single_copy(const struct cs_op *op)
+{
+	return op->team->has_cma && !(op->node.extras & CS_OP_NONBLOCKING);
+}
+
 /* Makes an operation one of a team's: gives it its tag, and its part on the node. Its call, outcome
  * and extras are the caller's, who sets both to 0 before: data may have been packed since. */
 static inline void
@@ -125,6 +135,16 @@ cs_op_start(struct cs_op *op, cs_phase *const *script)
 	op->phase = script;
 	op->node.extras |= CS_OP_GOES_ON;
 	cs_node_go_on(&op->node);
+}
+
+/* A call that takes its number and moves nothing on the node: the host makes it. */
+static inline void
+cs_op_pass(struct cs_op *op)
+{
+	cs_node_begin(&op->node);
+	cs_node_go_on(&op->node);
+	cs_node_end(&op->node);
+	cs_node_over(&op->node);
 }
 
 /* Continue with the script that follows. */
@@ -172,6 +192,7 @@ enum cs_op_use {
 	CS_OP_REQUESTS, /* of messages between nodes */
 	CS_OP_PENDING, /* local ranks from which something has to come */
 	CS_OP_INPUT, CS_OP_OUTPUT, /* packed data (comm/) */
+	CS_OP_SIZES,   /* sizes of a non-blocking v-call's blocks (comm/) */
 	CS_OP_USES
 };
 

@@ -41,6 +41,8 @@ enum cs_left {
 	CS_NEIGHBOR_ALLTOALLW,
 	CS_LEFT_END,
 };
+/* Added to a collective's number: its non-blocking form, in the report. */
+enum { CS_NONBLOCKING = 64 };
 
 /* Kind of a rank's input to a call, or of its output. */
 enum cs_data {
@@ -81,6 +83,7 @@ enum cs_sum {
 
 struct cs_coll_info {
 	const char *name;     /* "allgather": in variables, tuning files, reports */
+	const char *nonblocking; /* "iallgather": in reports */
 	const char *variable; /* "COLLSHIM_ALLGATHER" */
 	struct cs_flow in, out;
 	enum cs_sizes sizes;
@@ -158,7 +161,7 @@ cs_coll_depends_on(const struct cs_coll_info *coll, int rank, int root, int othe
 /* The collective of that name (lower case, as in cs_colls), or CS_COLL_COUNT. */
 enum cs_coll cs_coll_by_name(const char *name);
 
-/* Name of an enum cs_coll or an enum cs_left; "other" for any other number. */
+/* Name of an enum cs_coll, also with CS_NONBLOCKING ("ibcast"), or an enum cs_left; "other" for any other number. */
 const char *cs_coll_name(int coll);
 
 /* cs_facts.bytes where the size is not equal on all ranks (bytes_agreed is false). */
@@ -214,6 +217,7 @@ cs_balance_fits(unsigned set, enum cs_balance imbalance)
  * depend on these only (the type system's guard against deadlock by local facts). */
 struct cs_facts {
 	enum cs_coll coll;
+	bool is_nonblocking; /* MPI_Ix */
 	size_t bytes; /* by cs_colls[coll].bytes_meaning */
 	int ranks;
 	int nodes;

@@ -56,6 +56,25 @@
 	struct cs_comm *communicator = cs_comm_enter(comm); \
 	cs_serving_init(serving, communicator)
 
+/* Begins a non-blocking one. */
+#define BEGIN(comm) \
+	struct cs_comm *communicator = cs_comm_enter(comm); \
+	struct cs_serving *serving = cs_icall_new(communicator)
+
+/* The host's non-blocking call. */
+#define HANDED_ON(name, coll, size, ...) \
+	do { \
+		if (serving) \
+			cs_icall_drop(serving); \
+		if (__builtin_expect(!communicator || !communicator->seat->selection.is_reporting, 1)) \
+			return NEXT(name)(__VA_ARGS__); \
+		size_t bytes = (size); \
+		uint64_t start = cs_clock_ns(); \
+		int code = NEXT(name)(__VA_ARGS__); \
+		cs_icall_count_host(communicator, serving, coll, bytes, cs_clock_ns() - start); \
+		return code; \
+	} while (0)
+
 #define PARAMETER CS_C
 #define IS_LARGE false
 #define NAME(name) name
@@ -65,10 +84,19 @@ int
 cs_entry_Barrier(MPI_Comm comm)
 {
 	ENTER(comm);
-	if (cs_choose_may_serve(communicator) && !cs_choose_always_host(serving, CS_BARRIER) &&
+	if (cs_choose_may_serve(serving) && !cs_choose_always_host(serving, CS_BARRIER) &&
 	    cs_serve_barrier(serving))
 		return cs_serve_result(serving);
 	HOST(Barrier, CS_BARRIER, NO_ROOT, 0, comm);
+}
+
+int
+cs_entry_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+	BEGIN(comm);
+	if (serving && request && cs_serve_barrier(serving))
+		return cs_icall_request(serving, request);
+	HANDED_ON(Ibarrier, CS_BARRIER, 0, comm, request);
 }
 
 #define PARAMETER CS_C_LARGE
@@ -133,6 +161,7 @@ cs_module_open(const struct cs_door *door)
 #include "intercept/calls.def"
 	};
 	cs_engine_load(door);
+	cs_requests_leave(module.entries);
 	bool is_ordered = cs_settings_is_reproducible();
 	if (is_ordered) {
 #define ORDERED(name, lower, UPPER, shape) \

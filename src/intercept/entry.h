@@ -17,7 +17,11 @@
 
 /* MPI 4.0's, which the headers may not have. */
 #define DECLARE(name, lower, UPPER, shape) int cs_entry_##name##_c(CS_ARGS_##shape(CS_C_LARGE));
-CS_SERVED(DECLARE)
+#define DECLARE_BOTH(name, lower, UPPER, shape) \
+	DECLARE(name, lower, UPPER, shape) \
+	int cs_entry_I##lower##_c(CS_ARGS_##shape(CS_C_LARGE), MPI_Request *request);
+CS_SERVED(DECLARE_BOTH)
+#undef DECLARE_BOTH
 /* These only count, so that they are the module's only where a report is wanted. */
 CS_NEIGHBORS(DECLARE)
 #undef DECLARE
@@ -28,6 +32,10 @@ CS_NEIGHBORS(DECLARE)
 	int cs_entry_ordered_##name##_c(CS_ARGS_##shape(CS_C_LARGE));
 CS_REDUCTIONS(DECLARE)
 #undef DECLARE
+
+/* Leaves the functions of requests to the host until the first non-blocking call is served
+ * (requests.c). */
+void cs_requests_leave(void **entries);
 
 /* MPI was initialised by a Fortran name that reaches no C name; may be called more than once. */
 void cs_entry_after_init(void);

@@ -4,6 +4,7 @@
 #define CAT(a, b) a##b
 #define ENTRY_OF(name) CAT(cs_entry_, name)
 #define HOST_OF(name, coll, root, size, ...) HOST(name, coll, root, size, __VA_ARGS__)
+#define HANDED_ON_OF(name, coll, size, ...) HANDED_ON(name, coll, size, __VA_ARGS__)
 #define LEFT_OF(name, coll, size, ...) LEFT(name, coll, size, __VA_ARGS__)
 /* A size as select counts it, for the report. */
 #define BLOCK(count, type) cs_serve_size(communicator, count, type, 1)
@@ -16,12 +17,20 @@
 #define SEND_SIDE SIDE(send, send_count, send_type)
 #define RECV_SIDE SIDE(recv, recv_count, recv_type)
 
-/* One collective: size for the report, whether the MPI does it in any case, the call to comm/. */
-#define SERVED(Name, shape, coll, root, size, hosted, serve) \
+/* One collective, and its non-blocking form: size for the report, whether the MPI does it in any
+ * case, the call to comm/. */
+#define SERVED(Name, lower, shape, coll, root, size, hosted, serve) \
+	int ENTRY_OF(NAME(I##lower))(CS_ARGS_##shape(PARAMETER), MPI_Request *request) \
+	{ \
+		BEGIN(comm); \
+		if (serving && request && serve) \
+			return cs_icall_request(serving, request); \
+		HANDED_ON_OF(NAME(I##lower), coll, size, CS_ARGS_##shape(CS_NAME), request); \
+	} \
 	int ENTRY_OF(NAME(Name))(CS_ARGS_##shape(PARAMETER)) \
 	{ \
 		ENTER(comm); \
-		if (cs_choose_may_serve(communicator) && !hosted && serve) \
+		if (cs_choose_may_serve(serving) && !hosted && serve) \
 			return cs_serve_result(serving); \
 		HOST_OF(NAME(Name), coll, root, size, CS_ARGS_##shape(CS_NAME)); \
 	}
@@ -29,52 +38,52 @@
 #define HOSTED_BLOCK(coll, count, type) cs_choose_host(serving, coll, count, type, 1)
 #define ON_ROOT(there, elsewhere) (communicator->rank == root ? there : elsewhere)
 
-SERVED(Bcast, BCAST, CS_BCAST, root, BLOCK(count, type), HOSTED_BLOCK(CS_BCAST, count, type),
+SERVED(Bcast, bcast, BCAST, CS_BCAST, root, BLOCK(count, type), HOSTED_BLOCK(CS_BCAST, count, type),
        cs_serve_bcast(serving, SIDE(buffer, count, type), root))
-SERVED(Allgather, EQUAL, CS_ALLGATHER, NO_ROOT, BLOCK(recv_count, recv_type),
+SERVED(Allgather, allgather, EQUAL, CS_ALLGATHER, NO_ROOT, BLOCK(recv_count, recv_type),
        HOSTED_BLOCK(CS_ALLGATHER, recv_count, recv_type),
        cs_serve_allgather(serving, SEND_SIDE, RECV_SIDE))
-SERVED(Allgatherv, ALLGATHERV, CS_ALLGATHERV, NO_ROOT, MEAN(recv_counts, recv_type),
+SERVED(Allgatherv, allgatherv, ALLGATHERV, CS_ALLGATHERV, NO_ROOT, MEAN(recv_counts, recv_type),
        HOSTED(CS_ALLGATHERV),
        cs_serve_allgatherv(serving, SEND_SIDE, SIDE(recv, 0, recv_type),
 			   VECTOR(recv_counts, recv_displs)))
-SERVED(Gather, ROOTED, CS_GATHER, root,
+SERVED(Gather, gather, ROOTED, CS_GATHER, root,
        ON_ROOT(BLOCK(recv_count, recv_type), BLOCK(send_count, send_type)),
        HOSTED_BLOCK(CS_GATHER, ON_ROOT(recv_count, send_count), ON_ROOT(recv_type, send_type)),
        cs_serve_gather(serving, SEND_SIDE, RECV_SIDE, root))
-SERVED(Gatherv, GATHERV, CS_GATHERV, root, CS_BYTES_UNKNOWN, HOSTED(CS_GATHERV),
+SERVED(Gatherv, gatherv, GATHERV, CS_GATHERV, root, CS_BYTES_UNKNOWN, HOSTED(CS_GATHERV),
        cs_serve_gatherv(serving, SEND_SIDE, SIDE(recv, 0, recv_type),
 			VECTOR(recv_counts, recv_displs), root))
-SERVED(Scatter, ROOTED, CS_SCATTER, root,
+SERVED(Scatter, scatter, ROOTED, CS_SCATTER, root,
        ON_ROOT(BLOCK(send_count, send_type), BLOCK(recv_count, recv_type)),
        HOSTED_BLOCK(CS_SCATTER, ON_ROOT(send_count, recv_count), ON_ROOT(send_type, recv_type)),
        cs_serve_scatter(serving, SEND_SIDE, RECV_SIDE, root))
-SERVED(Scatterv, SCATTERV, CS_SCATTERV, root, CS_BYTES_UNKNOWN, HOSTED(CS_SCATTERV),
+SERVED(Scatterv, scatterv, SCATTERV, CS_SCATTERV, root, CS_BYTES_UNKNOWN, HOSTED(CS_SCATTERV),
        cs_serve_scatterv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			 RECV_SIDE, root))
-SERVED(Alltoall, EQUAL, CS_ALLTOALL, NO_ROOT, BLOCK(recv_count, recv_type),
+SERVED(Alltoall, alltoall, EQUAL, CS_ALLTOALL, NO_ROOT, BLOCK(recv_count, recv_type),
        HOSTED_BLOCK(CS_ALLTOALL, recv_count, recv_type),
        cs_serve_alltoall(serving, SEND_SIDE, RECV_SIDE))
-SERVED(Alltoallv, ALLTOALLV, CS_ALLTOALLV, NO_ROOT, CS_BYTES_UNKNOWN, HOSTED(CS_ALLTOALLV),
+SERVED(Alltoallv, alltoallv, ALLTOALLV, CS_ALLTOALLV, NO_ROOT, CS_BYTES_UNKNOWN, HOSTED(CS_ALLTOALLV),
        cs_serve_alltoallv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			  SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
-SERVED(Alltoallw, ALLTOALLW, CS_ALLTOALLW, NO_ROOT, CS_BYTES_UNKNOWN, HOSTED(CS_ALLTOALLW),
+SERVED(Alltoallw, alltoallw, ALLTOALLW, CS_ALLTOALLW, NO_ROOT, CS_BYTES_UNKNOWN, HOSTED(CS_ALLTOALLW),
        cs_serve_alltoallw(serving, send, VECTOR(send_counts, send_displs), send_types, recv,
 			  VECTOR(recv_counts, recv_displs), recv_types))
-SERVED(Allreduce, REDUCTION, CS_ALLREDUCE, NO_ROOT, BLOCK(count, type),
+SERVED(Allreduce, allreduce, REDUCTION, CS_ALLREDUCE, NO_ROOT, BLOCK(count, type),
        HOSTED_BLOCK(CS_ALLREDUCE, count, type),
        cs_serve_allreduce(serving, send, recv, count, type, op))
-SERVED(Reduce, REDUCE, CS_REDUCE, root, BLOCK(count, type), HOSTED_BLOCK(CS_REDUCE, count, type),
+SERVED(Reduce, reduce, REDUCE, CS_REDUCE, root, BLOCK(count, type), HOSTED_BLOCK(CS_REDUCE, count, type),
        cs_serve_reduce(serving, send, recv, count, type, op, root))
-SERVED(Reduce_scatter, REDUCE_SCATTER, CS_REDUCE_SCATTER, NO_ROOT, TOTAL(counts, type),
+SERVED(Reduce_scatter, reduce_scatter, REDUCE_SCATTER, CS_REDUCE_SCATTER, NO_ROOT, TOTAL(counts, type),
        HOSTED(CS_REDUCE_SCATTER),
        cs_serve_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op))
-SERVED(Reduce_scatter_block, REDUCTION, CS_REDUCE_SCATTER_BLOCK, NO_ROOT, BLOCKS(count, type),
+SERVED(Reduce_scatter_block, reduce_scatter_block, REDUCTION, CS_REDUCE_SCATTER_BLOCK, NO_ROOT, BLOCKS(count, type),
        cs_choose_host(serving, CS_REDUCE_SCATTER_BLOCK, count, type, communicator->size),
        cs_serve_reduce_scatter_block(serving, send, recv, count, type, op))
-SERVED(Scan, REDUCTION, CS_SCAN, NO_ROOT, BLOCK(count, type), HOSTED_BLOCK(CS_SCAN, count, type),
+SERVED(Scan, scan, REDUCTION, CS_SCAN, NO_ROOT, BLOCK(count, type), HOSTED_BLOCK(CS_SCAN, count, type),
        cs_serve_scan(serving, CS_SCAN, send, recv, count, type, op))
-SERVED(Exscan, REDUCTION, CS_EXSCAN, NO_ROOT, BLOCK(count, type),
+SERVED(Exscan, exscan, REDUCTION, CS_EXSCAN, NO_ROOT, BLOCK(count, type),
        HOSTED_BLOCK(CS_EXSCAN, count, type),
        cs_serve_scan(serving, CS_EXSCAN, send, recv, count, type, op))
 
@@ -120,6 +129,7 @@ ORDERED(Exscan, REDUCTION,
 #undef ENTRY_OF
 #undef HOST_OF
 #undef LEFT_OF
+#undef HANDED_ON_OF
 #undef BLOCK
 #undef BLOCKS
 #undef TOTAL

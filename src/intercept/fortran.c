@@ -88,6 +88,34 @@ CS_MOVES(TAKE)
 CS_REDUCTIONS(TAKE)
 CS_REDUCTIONS(TAKE_ORDERED)
 
+#define TAKE_BEGUN(Name, lower, UPPER, shape) \
+	static void take_i##lower(CS_ARGS_##shape(FORTRAN), MPI_Fint *request, MPI_Fint *ierr) \
+	{ \
+		CS_REQUESTED(cs_entry_I##lower(CS_ARGS_##shape(TO_C), &c_request)); \
+	}
+CS_MOVES(TAKE_BEGUN)
+CS_REDUCTIONS(TAKE_BEGUN)
+
+static void
+take_ialltoallw(CS_ARGS_ALLTOALLW(FORTRAN), MPI_Fint *request, MPI_Fint *ierr)
+{
+	struct cs_fortran_types types;
+	void *c_send = cs_buffer_f2c(send);
+	if (!cs_fortran_open_types(&types, cs_comm_f2c(*comm),
+				   c_send == MPI_IN_PLACE ? NULL : send_types, recv_types, ierr))
+		return;
+	CS_REQUESTED(cs_entry_Ialltoallw(c_send, send_counts, send_displs, types.send,
+				      cs_buffer_f2c(recv), recv_counts, recv_displs, types.recv,
+				      cs_comm_f2c(*comm), &c_request));
+	cs_fortran_close_types(&types);
+}
+
+static void
+take_ibarrier(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	CS_REQUESTED(cs_entry_Ibarrier(cs_comm_f2c(*comm), &c_request));
+}
+
 static void
 take_alltoallw(CS_ARGS_ALLTOALLW(FORTRAN), MPI_Fint *ierr)
 {
@@ -127,6 +155,7 @@ cs_fortran_entries(void **entries, bool is_ordered)
 	fortran->comm_f2c = (MPI_Comm(*)(MPI_Fint))look_up("PMPI_Comm_f2c");
 	fortran->type_f2c = (MPI_Datatype(*)(MPI_Fint))look_up("PMPI_Type_f2c");
 	fortran->op_f2c = (MPI_Op(*)(MPI_Fint))look_up("PMPI_Op_f2c");
+	fortran->request_c2f = (MPI_Fint(*)(MPI_Request))look_up("PMPI_Request_c2f");
 	fortran->comm_rank = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_rank");
 	fortran->comm_size = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_size");
 	fortran->comm_remote_size = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_remote_size");
@@ -139,12 +168,14 @@ cs_fortran_entries(void **entries, bool is_ordered)
 	fortran->type_free = (int (*)(MPI_Datatype *))look_up("PMPI_Type_free");
 
 #define ENTRY(Name, lower, UPPER, shape) ENTRY_BY(, lower, UPPER)
+#define ENTRY_BEGUN(Name, lower, UPPER, shape) ENTRY_BY(, i##lower, I##UPPER)
 #define ENTRY_ORDERED(Name, lower, UPPER, shape) ENTRY_BY(ordered_, lower, UPPER)
 #define ENTRY_BY(way, lower, UPPER) \
 	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
 		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
 			entries[CS_CALL_mpi_##lower##_f08_] = (void *)take_##way##lower;
-#define FORWARD(Name, lower, UPPER, shape) \
+#define FORWARD(Name, lower, UPPER, shape) FORWARD_BY(lower, UPPER) FORWARD_BY(i##lower, I##UPPER)
+#define FORWARD_BY(lower, UPPER) \
 	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
 		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
 			entries[CS_CALL_mpi_##lower##_f08_] =                                      \
@@ -162,6 +193,10 @@ cs_fortran_entries(void **entries, bool is_ordered)
 	if (fortran->type_f2c == NULL)
 		return;
 	CS_SERVED(ENTRY)
+	if (fortran->request_c2f) {
+		CS_SERVED(ENTRY_BEGUN)
+		ENTRY_BY(, ibarrier, IBARRIER)
+	}
 	if (is_ordered) {
 		CS_REDUCTIONS(ENTRY_ORDERED)
 	}
@@ -179,6 +214,8 @@ cs_fortran_entries(void **entries, bool is_ordered)
 #undef ENTRY
 #undef ENTRY_ORDERED
 #undef ENTRY_BY
+#undef ENTRY_BEGUN
 #undef FORWARD
+#undef FORWARD_BY
 #undef OWN
 }

@@ -65,6 +65,7 @@ struct cs_fortran {
 	MPI_Comm (*comm_f2c)(MPI_Fint);
 	MPI_Datatype (*type_f2c)(MPI_Fint);
 	MPI_Op (*op_f2c)(MPI_Fint);
+	MPI_Fint (*request_c2f)(MPI_Request);
 	int (*comm_rank)(MPI_Comm, int *);
 	int (*comm_size)(MPI_Comm, int *);
 	int (*comm_remote_size)(MPI_Comm, int *);
@@ -95,6 +96,16 @@ cs_op_f2c(MPI_Fint op)
 {
 	return cs_fortran.op_f2c(op);
 }
+
+/* Makes a non-blocking call, which sets c_request, and Fortran's request and ierr of it. */
+#define CS_REQUESTED(call) \
+	do { \
+		MPI_Request c_request; \
+		int result = call; \
+		if (result == MPI_SUCCESS) \
+			*request = cs_fortran.request_c2f(c_request); \
+		cs_ierr(ierr, result); \
+	} while (0)
 
 /* The addresses that mean MPI_IN_PLACE or MPI_BOTTOM. The loader usually makes one of the
  * definitions in the program, libmpi and libmpi_usempif08, but scopes can keep them apart; none of

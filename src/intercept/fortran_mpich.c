@@ -12,6 +12,12 @@ CS_FORTRAN_FREE(mpi_comm_free_f08_, SAME)
 CS_FORTRAN_FREE(mpi_comm_disconnect_f08_, SAME)
 
 static void
+take_ibarrier(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
+{
+	cs_ierr(ierr, cs_entry_Ibarrier(SAME(*comm), request));
+}
+
+static void
 take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Barrier(SAME(*comm)));
@@ -23,6 +29,7 @@ cs_fortran_entries(void **entries, bool is_ordered)
 	entries[CS_CALL_mpi_init_f08_] = (void *)take_mpi_init_f08_;
 	entries[CS_CALL_mpi_init_thread_f08_] = (void *)take_mpi_init_thread_f08_;
 	entries[CS_CALL_mpi_barrier_f08_] = (void *)take_barrier;
+	entries[CS_CALL_mpi_ibarrier_f08_] = (void *)take_ibarrier;
 	entries[CS_CALL_mpi_comm_free_f08_] = (void *)take_mpi_comm_free_f08_;
 	entries[CS_CALL_mpi_comm_disconnect_f08_] = (void *)take_mpi_comm_disconnect_f08_;
 }

@@ -179,12 +179,17 @@ cs_fortran_ts_entries(void **entries, bool is_ordered)
 	entries[CS_CALL_mpi_##lower##_f08ts_] = (void *)take_ts_##way##lower; \
 	entries[CS_CALL_mpi_##lower##_c_f08ts_] = (void *)take_ts_c_##way##lower;
 #define USUAL(Name, lower, UPPER, shape) ENTRY(, lower)
+#define BEGUN(Name, lower, UPPER, shape) ENTRY(, i##lower)
 #define ORDERED(Name, lower, UPPER, shape) ENTRY(ordered_, lower)
 	CS_SERVED(USUAL)
+	if (cs_fortran.request_c2f) {
+		CS_SERVED(BEGUN)
+	}
 	if (is_ordered) {
 		CS_REDUCTIONS(ORDERED)
 	}
 #undef ENTRY
 #undef USUAL
+#undef BEGUN
 #undef ORDERED
 }

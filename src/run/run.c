@@ -40,44 +40,62 @@ cs_selection_compose(struct cs_cached_choice *cached)
 		cached->inner_params++;
 }
 
-struct cs_cached_choice *
-cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
-			 enum cs_order order)
+/* Clears a place in the cache for a choice, and asks the selector. If the cache is full, the last
+ * entry is replaced: the oldest ones are likely the busiest. */
+static struct cs_cached_choice *
+choose(const struct cs_selection *selection, struct cs_cached_choices *cached_choices,
+       const struct cs_facts *facts, enum cs_order order)
 {
-	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
-	/* If the cache is full, its last entry is replaced: the oldest ones are likely the
-	 * busiest. */
 	bool is_full = cached_choices->count == CS_CHOICES;
 	int slot = is_full ? CS_CHOICES - 1 : cached_choices->count++;
 	struct cs_cached_choice *cached = &cached_choices->cached[slot];
+	bool is_unsized = facts->bytes == CS_BYTES_UNKNOWN;
 	if (is_full)
 		cs_trials_end(cached);
+	free(cached->rows);
+	cached->rows = NULL;
+	cs_selector_choose(selection->selector, facts, &cached->choice);
+	/* The sizes of a collective's calls are either all agreed or all unknown: if unknown, the
+	 * first cached choice is for all. */
+	cached->low = is_unsized ? 0 : cached->choice.bytes_low;
+	cached->last = is_unsized ? SIZE_MAX : cached->choice.bytes_high - 1;
+	cached->order = order;
+	cached->skew = cached->choice.depends_on_skew ? facts->skew : 0;
+	cached->left = cached->until = INT64_MAX;
+	cached->trial = NULL;
+	return cached;
+}
+
+static struct cs_facts
+facts_of(const struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
+	 enum cs_order order)
+{
 	struct cs_facts facts = selection->facts;
 	facts.coll = coll;
 	facts.bytes = bytes;
 	facts.is_commutative = order != CS_ORDER_KEPT;
 	facts.skew = skew;
+	return facts;
+}
+
+struct cs_cached_choice *
+cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
+			 enum cs_order order)
+{
+	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
+	bool is_full = cached_choices->count == CS_CHOICES;
+	struct cs_facts facts = facts_of(selection, coll, bytes, skew, order);
 	if (order == CS_ORDER_NONE || order == CS_ORDER_EXACT)
 		facts.imbalance = selection->measured;
-	free(cached->rows);
-	cached->rows = NULL;
 	struct cs_float_state floats;
 	cs_float_hold(&floats); /* a model computes with floating-point numbers */
-	cs_selector_choose(selection->selector, &facts, &cached->choice);
-	/* The sizes of a collective's calls are either all agreed or all unknown: if unknown, the
-	 * first cached choice is for all. */
-	cached->low = bytes == CS_BYTES_UNKNOWN ? 0 : cached->choice.bytes_low;
-	cached->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : cached->choice.bytes_high - 1;
+	struct cs_cached_choice *cached = choose(selection, cached_choices, &facts, order);
 	/* If the algorithm sends messages between all ranks, open the wire for them now: a choice
 	 * is made in the same call on all ranks. */
 	const char *refused = cs_selection_open(selection, &cached->choice);
 	if (refused)
 		leave_to_host(&cached->choice, refused);
 	cs_selection_compose(cached);
-	cached->order = order;
-	cached->skew = cached->choice.depends_on_skew ? skew : 0;
-	cached->left = cached->until = INT64_MAX;
-	cached->trial = NULL;
 	/* A class whose place is taken again and again would be tried anew each time. */
 	if (!is_full)
 		cs_trials_begin(selection, cached, &facts);
@@ -87,7 +105,7 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	    cached->low == 0 && cached->last >= CS_INF - 1) {
 		/* The only choice from now on: entry 0 is where readers of host_only expect it. */
 		selection->host_only |= 1u << coll;
-		if (slot != 0) {
+		if (cached != cached_choices->cached) {
 			struct cs_cached_choice first = cached_choices->cached[0];
 			cached_choices->cached[0] = *cached;
 			*cached = first;
@@ -96,6 +114,36 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 			cached = &cached_choices->cached[0];
 		}
 	}
+	return cached;
+}
+
+struct cs_cached_choice *
+cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll coll, size_t bytes,
+				int skew, enum cs_order order)
+{
+	if (!selection->nonblocking)
+		selection->nonblocking = calloc(CS_COLL_COUNT, sizeof *selection->nonblocking);
+	if (!selection->nonblocking)
+		return NULL;
+	struct cs_cached_choices *cached_choices = &selection->nonblocking[coll];
+	struct cs_cached_choice *cached =
+		cs_cached_choices_find(cached_choices, bytes, skew, order);
+	if (cached)
+		return cached;
+	struct cs_facts facts = facts_of(selection, coll, bytes, skew, order);
+	facts.is_nonblocking = true;
+	struct cs_float_state floats;
+	cs_float_hold(&floats);
+	cached = choose(selection, cached_choices, &facts, order);
+	if (selection->left >> coll & 1)
+		leave_to_host(&cached->choice, selection->cached_choices[coll].cached[0].choice.reason);
+	else if (cached->choice.algorithm && selection->team->shape.nodes > 1)
+		leave_to_host(&cached->choice, "not blocking, on several nodes");
+	else if (cached->choice.algorithm && !cached->choice.algorithm->run)
+		leave_to_host(&cached->choice, "not blocking, and a plan of all ranks");
+	cs_selection_compose(cached);
+	cached->goes_to_host = !cached->choice.algorithm;
+	cs_float_release(&floats);
 	return cached;
 }
 
@@ -158,7 +206,7 @@ cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t nanos
 }
 
 void
-cs_selection_run_slow(struct cs_cached_choice *cached, struct cs_op *op)
+cs_selection_run_slow(const struct cs_cached_choice *cached, struct cs_op *op)
 {
 	const struct cs_algorithm *algorithm = cached->choice.algorithm;
 	if (!algorithm->run) {
@@ -240,6 +288,7 @@ cs_selection_fini(struct cs_selection *selection)
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		for (int i = 0; i < CS_CHOICES; i++)
 			free(selection->cached_choices[coll].cached[i].rows);
+	free(selection->nonblocking);
 	for (int i = 0; selection->trials && i < CS_TRIALS; i++)
 		for (int way = 0; way < CS_TRIAL_WAYS; way++)
 			free(selection->trials[i].ways[way].rows);

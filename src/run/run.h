@@ -67,6 +67,7 @@ struct cs_selection {
 		int count;
 		struct cs_cached_choice cached[CS_CHOICES];
 	} cached_choices[CS_COLL_COUNT];
+	struct cs_cached_choices *nonblocking; /* by collective; owned; NULL: no such call yet */
 };
 
 enum { CS_TIMED_ALL = 1, CS_TIMED_ON_TRIAL = 2 };
@@ -74,13 +75,11 @@ enum { CS_TIMED_ALL = 1, CS_TIMED_ON_TRIAL = 2 };
 struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll,
 						  size_t bytes, int skew, enum cs_order order);
 
-/* Returns the choice for this call, never NULL; it is the selection's. ->choice.algorithm is NULL
- * for the host. `skew` as in cs_facts. */
+/* The cached choice for a call; NULL: none. */
 static inline struct cs_cached_choice *
-cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
-		    enum cs_order order)
+cs_cached_choices_find(struct cs_cached_choices *cached_choices, size_t bytes, int skew,
+		       enum cs_order order)
 {
-	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
 	if (bytes == CS_BYTES_UNKNOWN && cached_choices->count)
 		return &cached_choices->cached[0]; /* one for all */
 	for (int i = 0; i < cached_choices->count; i++) {
@@ -90,8 +89,25 @@ cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t by
 		    (!cached->skew || cached->skew == skew))
 			return cached;
 	}
-	return cs_selection_choose_slow(selection, coll, bytes, skew, order);
+	return NULL;
 }
+
+/* Returns the choice for this call, never NULL; it is the selection's. ->choice.algorithm is NULL
+ * for the host. `skew` as in cs_facts. */
+static inline struct cs_cached_choice *
+cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
+		    enum cs_order order)
+{
+	struct cs_cached_choice *cached =
+		cs_cached_choices_find(&selection->cached_choices[coll], bytes, skew, order);
+	return cached ? cached : cs_selection_choose_slow(selection, coll, bytes, skew, order);
+}
+
+/* The same for a non-blocking call. Such choices depend on nothing that is measured in the run, so
+ * that they may be made before older calls have begun. NULL if memory is out. */
+struct cs_cached_choice *cs_selection_choose_nonblocking(struct cs_selection *selection,
+							 enum cs_coll coll, size_t bytes, int skew,
+							 enum cs_order order);
 
 /* Finds a cached choice for calls of this size (of blocks of one size, so without skew); NULL:
  * none. Only choices for commutative operations are looked at: if those go to the host,
@@ -136,7 +152,7 @@ bool cs_selection_last_came(const struct cs_op *op, uint64_t start_ns, int64_t *
 void cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *cached,
 			    struct cs_op *op, size_t bytes);
 /* Starts the algorithm's `run` or plan, for calls that its `fast` has not served. */
-void cs_selection_run_slow(struct cs_cached_choice *cached, struct cs_op *op);
+void cs_selection_run_slow(const struct cs_cached_choice *cached, struct cs_op *op);
 static inline void
 cs_selection_run_quietly(struct cs_cached_choice *cached, struct cs_op *op)
 {

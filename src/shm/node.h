@@ -309,6 +309,9 @@ cs_node_may_begin(const struct cs_node *node)
 {
 	return node->under_way < CS_LINES - 1;
 }
+/* The same of one that may not wait, which leaves room for a blocking one behind it: have all local
+ * ranks read this rank's line of 64 calls ago, too? */
+bool cs_node_may_begin_now(struct cs_node *node);
 
 /* Marks an operation as continuing after its function returns: others may begin before it is over,
  * while cs_node_may_begin allows it. cs_node_over marks its end. */

@@ -64,10 +64,12 @@ drive(struct cs_wait *wait)
 	struct cs_node_op *op = awaited->op;
 	struct cs_node *node = op->node;
 	uint64_t signature;
-	if (!awaited->is_told)
+	/* A rank that waits in a call has left all former ones: unless such a one is under way. */
+	bool is_oldest = !node->under_way || op->number == node->oldest;
+	if (!awaited->is_told && is_oldest)
 		atomic_store_explicit(&node->self->waits, op->number << 16 | op->signature >>
 				      CS_SIGNATURE_SHIFT, memory_order_release);
-	awaited->is_told = true;
+	awaited->is_told = is_oldest;
 	/* A rank that asks for one piece will soon ask for the next one. */
 	if (atomic_load_explicit(&node->head->copy_requests, memory_order_acquire) &&
 	    cs_node_help(node))
@@ -361,10 +363,9 @@ cs_node_wait_awaited(struct cs_node_op *op)
 		cs_node_await_slow(op, awaited->local, awaited->tag);
 }
 
-bool
-cs_node_is_done(struct cs_node_op *op, uint64_t tag)
+static bool
+is_done(struct cs_node *node, uint64_t tag)
 {
-	struct cs_node *node = op->node;
 	if (node->done_floor >= tag)
 		return true;
 	uint64_t floor = UINT64_MAX;
@@ -378,4 +379,18 @@ cs_node_is_done(struct cs_node_op *op, uint64_t tag)
 	}
 	node->done_floor = floor;
 	return floor >= tag;
+}
+
+bool
+cs_node_is_done(struct cs_node_op *op, uint64_t tag)
+{
+	return is_done(op->node, tag);
+}
+
+bool
+cs_node_may_begin_now(struct cs_node *node)
+{
+	uint64_t number = node->calls + 1;
+	return node->under_way < CS_LINES - 2 && number < CS_MOST_CALLS &&
+	       is_done(node, ((number - CS_LINES + 1) << CS_STEP_BITS) - 1);
 }

@@ -86,7 +86,7 @@ static void
 print_bin(char *text, const struct cs_report_row *row)
 {
 	int bin = row->bin;
-	if (bin == CS_REPORT_UNKNOWN || row->coll == CS_BARRIER)
+	if (bin == CS_REPORT_UNKNOWN || row->coll % CS_NONBLOCKING == CS_BARRIER)
 		strcpy(text, "-");
 	else if (bin == 0)
 		strcpy(text, "0");

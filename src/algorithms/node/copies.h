@@ -61,10 +61,9 @@ static inline bool
 cs_single_copy_by_copies(struct cs_op *op, size_t from, size_t bytes,
 			 const struct cs_copy_cost *cost)
 {
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	if (!team->has_cma)
-			 return false;
+	if (!cs_op_may_single_copy(op))
+		return false;
 	return from ? bytes >= from
 		    : bytes >= CS_COPIES_WORTH &&
 			    cs_node_single_copy_by_copies(&op->node, call->coll, bytes, cost);
@@ -91,7 +90,7 @@ cs_copies_is_single_copy(struct cs_op *op, size_t from, size_t bytes, size_t ove
 	if (team->node.is_oversubscribed)
 		return (from || bytes >= oversubscribed) &&
 		       cs_single_copy_by_copies(op, from, bytes, cost);
-	if (!team->has_cma)
+	if (!cs_op_may_single_copy(op))
 		return false;
 	return from ? bytes >= from : bytes >= CS_COPY_CHOICE_LEAST &&
 	       cs_node_single_copy_by_calls(&op->node, call->coll, bytes);

@@ -178,7 +178,7 @@ cs_rank_order_is_single_copy(struct cs_op *op, size_t from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	if (!team->has_cma || !call->reduction.kernel || call->bytes <= CS_INLINE)
+	if (!cs_op_may_single_copy(op) || !call->reduction.kernel || call->bytes <= CS_INLINE)
 		return false;
 	if (from)
 		return call->bytes >= from;

@@ -39,6 +39,9 @@ typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Request *MPI_Request;
 
+typedef int MPI_Grequest_cancel_function(void *extra, int is_complete);
+typedef int MPI_Grequest_free_function(void *extra);
+typedef int MPI_Grequest_query_function(void *extra, MPI_Status *status);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm comm, int keyval, void *extra, void *in, void *out,
 					int *flag);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value, void *extra);
@@ -136,6 +139,7 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 #define MPI_BOTTOM ((void *)0)
 #define MPI_IN_PLACE ((void *)1)
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
 
 #define MPI_MAX_ERROR_STRING 512
@@ -177,6 +181,9 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 
 #define MPI_COMM_TYPE_SHARED 221
 
+#define MPI_THREAD_SINGLE 0
+#define MPI_THREAD_MULTIPLE 4096
+
 /* --- functions -------------------------------------------------------------------------------- */
 
 /* Each function has two names. */
@@ -184,37 +191,37 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 	int MPI_##name parameters;                                                                 \
 	int PMPI_##name parameters;
 
+/* A collective and its non-blocking form. */
+#define CS_BOTH(name, begun, ...) \
+	CS_MPI(name, (__VA_ARGS__)) \
+	CS_MPI(begun, (__VA_ARGS__, MPI_Request *request))
+
 /* As in calls.def. */
-CS_MPI(Allgather,
-       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-		   MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Allgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
-		    const int recv_counts[], const int displs[], MPI_Datatype recv_type,
-		    MPI_Comm comm))
-CS_MPI(Allreduce,
-       (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Alltoall,
-       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-		  MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Alltoallv, (const void *send, const int send_counts[], const int send_displs[],
-		   MPI_Datatype send_type, void *recv, const int recv_counts[],
-		   const int recv_displs[], MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Alltoallw, (const void *send, const int send_counts[], const int send_displs[],
-		   const MPI_Datatype send_types[], void *recv, const int recv_counts[],
-		   const int recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm))
-CS_MPI(Barrier, (MPI_Comm comm))
-CS_MPI(Bcast, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm))
+CS_BOTH(Allgather, Iallgather, const void *send, int send_count, MPI_Datatype send_type, void
+	*recv, int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
+CS_BOTH(Allgatherv, Iallgatherv, const void *send, int send_count, MPI_Datatype send_type, void
+	*recv, const int recv_counts[], const int displs[], MPI_Datatype recv_type, MPI_Comm comm)
+CS_BOTH(Allreduce, Iallreduce, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op
+	op, MPI_Comm comm)
+CS_BOTH(Alltoall, Ialltoall, const void *send, int send_count, MPI_Datatype send_type, void *recv,
+	int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
+CS_BOTH(Alltoallv, Ialltoallv, const void *send, const int send_counts[], const int send_displs[],
+	MPI_Datatype send_type, void *recv, const int recv_counts[], const int recv_displs[], MPI_Datatype
+	recv_type, MPI_Comm comm)
+CS_BOTH(Alltoallw, Ialltoallw, const void *send, const int send_counts[], const int send_displs[],
+	const MPI_Datatype send_types[], void *recv, const int recv_counts[], const int recv_displs[],
+	const MPI_Datatype recv_types[], MPI_Comm comm)
+CS_BOTH(Barrier, Ibarrier, MPI_Comm comm)
+CS_BOTH(Bcast, Ibcast, void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 CS_MPI(Comm_disconnect, (MPI_Comm *comm))
 CS_MPI(Comm_free, (MPI_Comm *comm))
 CS_MPI(Comm_idup, (MPI_Comm comm, MPI_Comm *copy, MPI_Request *request))
-CS_MPI(Exscan,
-       (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Gather,
-       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-		MPI_Datatype recv_type, int root, MPI_Comm comm))
-CS_MPI(Gatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
-		 const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root,
-		 MPI_Comm comm))
+CS_BOTH(Exscan, Iexscan, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+	MPI_Comm comm)
+CS_BOTH(Gather, Igather, const void *send, int send_count, MPI_Datatype send_type, void *recv, int
+	recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_BOTH(Gatherv, Igatherv, const void *send, int send_count, MPI_Datatype send_type, void *recv,
+	const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root, MPI_Comm comm)
 CS_MPI(Init, (int *argc, char ***argv))
 CS_MPI(Init_thread, (int *argc, char ***argv, int required, int *provided))
 CS_MPI(Neighbor_allgather,
@@ -234,43 +241,44 @@ CS_MPI(Neighbor_alltoallw, (const void *send, const int send_counts[], const MPI
 			    const MPI_Datatype send_types[], void *recv, const int recv_counts[],
 			    const MPI_Aint recv_displs[], const MPI_Datatype recv_types[],
 			    MPI_Comm comm))
-CS_MPI(Reduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
-		MPI_Comm comm))
-CS_MPI(Reduce_scatter, (const void *send, void *recv, const int recv_counts[], MPI_Datatype type,
-			MPI_Op op, MPI_Comm comm))
-CS_MPI(Reduce_scatter_block,
-       (const void *send, void *recv, int recv_count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Scan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Scatter,
-       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-		 MPI_Datatype recv_type, int root, MPI_Comm comm))
-CS_MPI(Scatterv, (const void *send, const int send_counts[], const int displs[],
-		  MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type,
-		  int root, MPI_Comm comm))
+CS_BOTH(Reduce, Ireduce, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int
+	root, MPI_Comm comm)
+CS_BOTH(Reduce_scatter, Ireduce_scatter, const void *send, void *recv, const int recv_counts[],
+	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_BOTH(Reduce_scatter_block, Ireduce_scatter_block, const void *send, void *recv, int recv_count,
+	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_BOTH(Scan, Iscan, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+	MPI_Comm comm)
+CS_BOTH(Scatter, Iscatter, const void *send, int send_count, MPI_Datatype send_type, void *recv,
+	int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_BOTH(Scatterv, Iscatterv, const void *send, const int send_counts[], const int displs[],
+	MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type, int root, MPI_Comm
+	comm)
 
-CS_MPI(Allgather_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-		     MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Allgatherv_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-		      const MPI_Count recv_counts[], const MPI_Aint displs[],
-		      MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Allreduce_c,
-       (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Alltoall_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-		    MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Alltoallv_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
-		     MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[],
-		     const MPI_Aint recv_displs[], MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Alltoallw_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
-		     const MPI_Datatype send_types[], void *recv, const MPI_Count recv_counts[],
-		     const MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm))
-CS_MPI(Bcast_c, (void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm))
-CS_MPI(Exscan_c,
-       (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Gather_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-		  MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm))
-CS_MPI(Gatherv_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-		   const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type,
-		   int root, MPI_Comm comm))
+CS_BOTH(Allgather_c, Iallgather_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
+	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
+CS_BOTH(Allgatherv_c, Iallgatherv_c, const void *send, MPI_Count send_count, MPI_Datatype
+	send_type, void *recv, const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype
+	recv_type, MPI_Comm comm)
+CS_BOTH(Allreduce_c, Iallreduce_c, const void *send, void *recv, MPI_Count count, MPI_Datatype
+	type, MPI_Op op, MPI_Comm comm)
+CS_BOTH(Alltoall_c, Ialltoall_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
+	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
+CS_BOTH(Alltoallv_c, Ialltoallv_c, const void *send, const MPI_Count send_counts[], const MPI_Aint
+	send_displs[], MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[], const MPI_Aint
+	recv_displs[], MPI_Datatype recv_type, MPI_Comm comm)
+CS_BOTH(Alltoallw_c, Ialltoallw_c, const void *send, const MPI_Count send_counts[], const MPI_Aint
+	send_displs[], const MPI_Datatype send_types[], void *recv, const MPI_Count recv_counts[], const
+	MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
+CS_BOTH(Bcast_c, Ibcast_c, void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm
+	comm)
+CS_BOTH(Exscan_c, Iexscan_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+	MPI_Op op, MPI_Comm comm)
+CS_BOTH(Gather_c, Igather_c, const void *send, MPI_Count send_count, MPI_Datatype send_type, void
+	*recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_BOTH(Gatherv_c, Igatherv_c, const void *send, MPI_Count send_count, MPI_Datatype send_type, void
+	*recv, const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type, int root,
+	MPI_Comm comm)
 CS_MPI(Neighbor_allgather_c,
        (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
 			      MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm))
@@ -290,21 +298,19 @@ CS_MPI(Neighbor_alltoallw_c,
 			      const MPI_Datatype send_types[], void *recv,
 			      const MPI_Count recv_counts[], const MPI_Aint recv_displs[],
 			      const MPI_Datatype recv_types[], MPI_Comm comm))
-CS_MPI(Reduce_c, (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-		  int root, MPI_Comm comm))
-CS_MPI(Reduce_scatter_c,
-       (const void *send, void *recv, const MPI_Count recv_counts[], MPI_Datatype type, MPI_Op op,
-			  MPI_Comm comm))
-CS_MPI(Reduce_scatter_block_c,
-       (const void *send, void *recv, MPI_Count recv_count, MPI_Datatype type, MPI_Op op,
-				MPI_Comm comm))
-CS_MPI(Scan_c, (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-		MPI_Comm comm))
-CS_MPI(Scatter_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-		   MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm))
-CS_MPI(Scatterv_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint displs[],
-		    MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-		    MPI_Datatype recv_type, int root, MPI_Comm comm))
+CS_BOTH(Reduce_c, Ireduce_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+	MPI_Op op, int root, MPI_Comm comm)
+CS_BOTH(Reduce_scatter_c, Ireduce_scatter_c, const void *send, void *recv, const MPI_Count
+	recv_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_BOTH(Reduce_scatter_block_c, Ireduce_scatter_block_c, const void *send, void *recv, MPI_Count
+	recv_count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_BOTH(Scan_c, Iscan_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op
+	op, MPI_Comm comm)
+CS_BOTH(Scatter_c, Iscatter_c, const void *send, MPI_Count send_count, MPI_Datatype send_type, void
+	*recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_BOTH(Scatterv_c, Iscatterv_c, const void *send, const MPI_Count send_counts[], const MPI_Aint
+	displs[], MPI_Datatype send_type, void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int
+	root, MPI_Comm comm)
 
 /* As in pmpi.def, and others that the engine calls. */
 CS_MPI(Abort, (MPI_Comm comm, int code))
@@ -331,39 +337,16 @@ CS_MPI(Error_class, (int code, int *error_class))
 CS_MPI(Error_string, (int code, char *text, int *length))
 CS_MPI(Finalized, (int *flag))
 CS_MPI(Get_library_version, (char *text, int *length))
+CS_MPI(Grequest_complete, (MPI_Request request))
+CS_MPI(Grequest_start,
+       (MPI_Grequest_query_function *query, MPI_Grequest_free_function *release,
+	MPI_Grequest_cancel_function *cancel, void *extra, MPI_Request *request))
 CS_MPI(Group_free, (MPI_Group *group))
 CS_MPI(Group_translate_ranks,
        (MPI_Group from, int count, const int from_ranks[], MPI_Group to, int to_ranks[]))
-CS_MPI(Iallgather,
-       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-		    MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Iallgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
-		     const int recv_counts[], const int displs[], MPI_Datatype recv_type,
-		     MPI_Comm comm, MPI_Request *request))
-CS_MPI(Iallreduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-		    MPI_Comm comm, MPI_Request *request))
-CS_MPI(Ialltoallv, (const void *send, const int send_counts[], const int send_displs[],
-		    MPI_Datatype send_type, void *recv, const int recv_counts[],
-		    const int recv_displs[], MPI_Datatype recv_type, MPI_Comm comm,
-		    MPI_Request *request))
-CS_MPI(Ibarrier, (MPI_Comm comm, MPI_Request *request))
-CS_MPI(Ibcast,
-       (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Iexscan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-		 MPI_Comm comm, MPI_Request *request))
-CS_MPI(Igatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
-		  const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root,
-		  MPI_Comm comm, MPI_Request *request))
 CS_MPI(Initialized, (int *flag))
-CS_MPI(Ireduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
-		 MPI_Comm comm, MPI_Request *request))
-CS_MPI(Ireduce_scatter, (const void *send, void *recv, const int recv_counts[], MPI_Datatype type,
-			 MPI_Op op, MPI_Comm comm, MPI_Request *request))
 CS_MPI(Irecv, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 	       MPI_Request *request))
-CS_MPI(Iscatterv, (const void *send, const int send_counts[], const int displs[],
-		   MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type,
-		   int root, MPI_Comm comm, MPI_Request *request))
 CS_MPI(Isend, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
 	       MPI_Request *request))
 CS_MPI(Issend, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -373,10 +356,17 @@ CS_MPI(Pack, (const void *buffer, int count, MPI_Datatype type, void *packed, in
 	      int *position, MPI_Comm comm))
 CS_MPI(Query_thread, (int *provided))
 CS_MPI(Reduce_local, (const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op))
+CS_MPI(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 CS_MPI(Sendrecv, (const void *send, int send_count, MPI_Datatype send_type, int dest, int send_tag,
 		  void *recv, int recv_count, MPI_Datatype recv_type, int source, int recv_tag,
 		  MPI_Comm comm, MPI_Status *status))
+CS_MPI(Status_set_cancelled, (MPI_Status *status, int flag))
+CS_MPI(Status_set_elements, (MPI_Status *status, MPI_Datatype type, int count))
 CS_MPI(Test, (MPI_Request *request, int *flag, MPI_Status *status))
+CS_MPI(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]))
+CS_MPI(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status))
+CS_MPI(Testsome, (int count, MPI_Request requests[], int *done, int indices[],
+		  MPI_Status statuses[]))
 CS_MPI(Type_commit, (MPI_Datatype *type))
 CS_MPI(Type_contiguous, (int count, MPI_Datatype old, MPI_Datatype *type))
 CS_MPI(Type_create_hvector,
@@ -384,6 +374,7 @@ CS_MPI(Type_create_hvector,
 CS_MPI(Type_create_struct,
        (int count, const int lengths[], const MPI_Aint displs[], const MPI_Datatype types[],
 			    MPI_Datatype *type))
+CS_MPI(Type_dup, (MPI_Datatype type, MPI_Datatype *copy))
 CS_MPI(Type_free, (MPI_Datatype *type))
 CS_MPI(Type_get_contents,
        (MPI_Datatype type, int integer_room, int address_room, int type_room, int integers[],
@@ -396,6 +387,11 @@ CS_MPI(Type_size_x, (MPI_Datatype type, MPI_Count *size))
 CS_MPI(Unpack, (const void *packed, int bytes, int *position, void *buffer, int count,
 		MPI_Datatype type, MPI_Comm comm))
 CS_MPI(Wait, (MPI_Request *request, MPI_Status *status))
+CS_MPI(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]))
+CS_MPI(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status))
+CS_MPI(Waitsome, (int count, MPI_Request requests[], int *done, int indices[],
+		  MPI_Status statuses[]))
 #undef CS_MPI
+#undef CS_BOTH
 
 #endif

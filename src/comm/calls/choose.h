@@ -4,6 +4,7 @@
 #ifndef CS_COMM_CALLS_CHOOSE_H
 #define CS_COMM_CALLS_CHOOSE_H
 
+#include "comm/calls/icall.h"
 #include "comm/calls/serving.h"
 #include "comm/types/types.h"
 
@@ -13,9 +14,11 @@
 
 /* Is there a team, or may there be one in this call, so that it may be served? */
 static inline bool
-cs_choose_may_serve(const struct cs_comm *communicator)
+cs_choose_may_serve(struct cs_serving *serving)
 {
-	return communicator && communicator->state != CS_COMM_HOST;
+	struct cs_comm *communicator = serving->communicator;
+	return communicator &&
+	       (communicator->state < CS_COMM_HOST || cs_icalls_begin_all(serving));
 }
 
 /* Is the call left to the host by a choice that is cached already? Asked before anything else, so
@@ -69,11 +72,15 @@ cs_serve_has_team(struct cs_serving *serving)
 {
 	struct cs_comm *communicator = serving->communicator;
 	return __builtin_expect(communicator->seat->selection.team != NULL, 1) ||
-	       cs_comm_count(communicator);
+	       (!(serving->op.node.extras & CS_OP_NONBLOCKING) && cs_comm_count(communicator));
 }
 
 /* As cs_serve_choose if the class of the call is on trial; gives a call of the host its number. */
 bool cs_serve_try(struct cs_serving *serving, enum cs_coll coll);
+
+/* The same for a non-blocking call. */
+bool cs_serve_choose_nonblocking(struct cs_serving *serving, enum cs_coll coll, size_t bytes,
+				 int skew, enum cs_order order);
 
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in
  * cs_facts. To be called when cs_serve_has_team may be. */
@@ -87,6 +94,8 @@ cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t byt
 	bool is_chosen = !is_unsized && serving->cached && serving->bytes == bytes &&
 			 (order == CS_ORDER_NONE || serving->cached->order == order);
 	if (!is_chosen) {
+		if (__builtin_expect(serving->op.node.extras & CS_OP_NONBLOCKING, 0))
+			return cs_serve_choose_nonblocking(serving, coll, bytes, skew, order);
 		if (!cs_serve_has_team(serving))
 			return false;
 		if (bytes == 0 && coll != CS_BARRIER)

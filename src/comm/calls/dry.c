@@ -52,8 +52,7 @@ call_dry(struct cs_serving *serving, struct cs_cached_choice *way)
 			cs_op_finish(&dry);
 		is_valid = !(dry.node.outcome.bits & CS_OUTCOME_LEFT);
 	} else {
-		cs_node_begin(&dry.node);
-		cs_node_end(&dry.node);
+		cs_op_pass(&dry);
 		is_valid = call_host(communicator->comm, call);
 	}
 	cs_trials_note(selection, &dry, start, cs_clock_ns(), is_valid);

@@ -42,8 +42,7 @@ cs_serve_try(struct cs_serving *serving, enum cs_coll coll)
 		cs_op_arrive(op, cs_clock_ns());
 		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
 	}
-	cs_node_begin(&op->node);
-	cs_node_end(&op->node);
+	cs_op_pass(op);
 	return false;
 }
 
@@ -78,8 +77,8 @@ truncated(const struct cs_serving *serving)
 
 /* Notes the error of the call. A broadcast of less than is expected is MPI_ERR_OTHER in MPICH, and
  * no error in Open MPI (4.0.2, 4.1.4); less is no error in other collectives of either. */
-static void
-note_wrong(struct cs_serving *serving)
+void
+cs_serve_note_wrong(struct cs_serving *serving)
 {
 	struct cs_op *op = &serving->op;
 	struct cs_outcome *outcome = &op->node.outcome;
@@ -106,23 +105,94 @@ attend(struct cs_serving *serving)
 	if (op->node.extras & CS_OP_GOES_ON)
 		cs_op_finish(op);
 	cs_node_op_fini(&op->node);
-	note_wrong(serving);
+	cs_serve_note_wrong(serving);
 	return !(op->node.outcome.bits & CS_OUTCOME_LEFT) ||
 	       cs_serve_not(serving, op->node.outcome.refused);
+}
+
+/* A call that reads the clock, or does not block. */
+static __attribute__((noinline)) bool
+run_otherwise(struct cs_serving *serving, uint64_t signature)
+{
+	struct cs_seat *seat = serving->communicator->seat;
+	struct cs_op *op = &serving->op;
+	if (op->node.extras & CS_OP_NONBLOCKING) {
+		cs_icall_run(serving, signature);
+		return true;
+	}
+	cs_op_join(op, seat->selection.team, signature);
+	cs_selection_run_timed(&seat->selection, serving->cached, op, serving->bytes);
+	return attend(serving);
 }
 
 bool
 cs_serve_run(struct cs_serving *serving, uint64_t signature)
 {
-	struct cs_comm *communicator = serving->communicator;
-	struct cs_seat *seat = communicator->seat;
+	struct cs_selection *selection = &serving->communicator->seat->selection;
 	struct cs_op *op = &serving->op;
-	cs_op_join(op, seat->selection.team, signature);
-	cs_selection_run(&seat->selection, serving->cached, op, serving->bytes);
+	if (__builtin_expect(selection->is_timed | (op->node.extras & CS_OP_NONBLOCKING), 0))
+		return run_otherwise(serving, signature);
+	cs_op_join(op, selection->team, signature);
+	cs_selection_run_quietly(serving->cached, op);
 	/* One test for all rare work. */
 	if (__builtin_expect((op->node.outcome.bits | op->node.extras) != 0, 0))
 		return attend(serving);
 	return true;
+}
+
+bool
+cs_serve_choose_nonblocking(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew,
+			    enum cs_order order)
+{
+	struct cs_selection *selection = &serving->communicator->seat->selection;
+	if (!selection->team)
+		return cs_serve_not(serving, "not blocking, and no team yet");
+	if (bytes == 0 && coll != CS_BARRIER)
+		return cs_serve_not(serving, "nothing to move");
+	serving->bytes = bytes;
+	serving->cached = cs_selection_choose_nonblocking(selection, coll, bytes, skew, order);
+	if (!serving->cached) {
+		cs_warn_local("no memory for the choices of a communicator; ending the job");
+		cs_host_mpi.abort("out of memory");
+	}
+	return !serving->cached->goes_to_host;
+}
+
+bool
+cs_serve_postpone(struct cs_serving *serving,
+		  void (*finish)(struct cs_serving *serving, void *results), const void *results,
+		  size_t bytes)
+{
+	if (!cs_serving_goes_on(serving))
+		return false;
+	serving->results = malloc(bytes);
+	if (!serving->results) {
+		cs_warn_local("no memory for a non-blocking call; ending the job");
+		cs_host_mpi.abort("out of memory");
+	}
+	memcpy(serving->results, results, bytes);
+	serving->finish = finish;
+	return true;
+}
+
+void
+cs_serve_keep_type(struct cs_type *type)
+{
+	MPI_Datatype copy;
+	if (type->is_predefined)
+		return;
+	if (!cs_pmpi.Type_dup || cs_pmpi.Type_dup(type->handle, &copy) != MPI_SUCCESS) {
+		cs_warn_local("the MPI refused to duplicate a datatype in mid-call; ending the job");
+		cs_host_mpi.abort("MPI_Type_dup");
+	}
+	type->handle = copy;
+}
+
+void
+cs_serve_drop_type(struct cs_type *type)
+{
+	if (!type->is_predefined)
+		cs_pmpi.Type_free(&type->handle);
 }
 
 /* Memory of the call, until its end. Ends the job if there is none. */
@@ -138,9 +208,13 @@ need(struct cs_serving *serving, enum cs_op_use use, size_t bytes)
 }
 
 size_t *
-cs_serve_sizes_slow(struct cs_comm *communicator)
+cs_serve_sizes_slow(struct cs_serving *serving)
 {
-	communicator->sizes = malloc(4 * (size_t)communicator->size * sizeof *communicator->sizes);
+	struct cs_comm *communicator = serving->communicator;
+	size_t bytes = 4 * (size_t)communicator->size * sizeof *communicator->sizes;
+	if (serving->op.node.extras & CS_OP_NONBLOCKING)
+		return need(serving, CS_OP_SIZES, bytes);
+	communicator->sizes = malloc(bytes);
 	if (!communicator->sizes) {
 		cs_warn_local("no memory for the sizes of %d ranks; ending the job",
 			      communicator->size);
@@ -166,7 +240,7 @@ close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 			      "the job");
 		cs_host_mpi.abort("packing");
 	}
-	if (!communicator->seat->selection.is_timed)
+	if (!communicator->seat->selection.is_timed || serving->op.node.extras & CS_OP_NONBLOCKING)
 		return;
 	uint64_t end = cs_clock_ns();
 	cs_op_arrive(&serving->op, start);

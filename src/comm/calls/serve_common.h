@@ -19,14 +19,31 @@ cs_serve_reduction_signature(const struct cs_call *call)
 }
 
 /* Returns four arrays of one size_t per rank, for the sizes and places of a v-call's blocks. They
- * are the communicator's, for the call until it returns. Ends the job if there is no memory. */
-size_t *cs_serve_sizes_slow(struct cs_comm *communicator);
+ * are the communicator's, for the call until it returns; a non-blocking call has its own. Ends the
+ * job if there is no memory. */
+size_t *cs_serve_sizes_slow(struct cs_serving *serving);
 static inline size_t *
-cs_serve_sizes(struct cs_comm *communicator)
+cs_serve_sizes(struct cs_serving *serving)
 {
-	return __builtin_expect(communicator->sizes != NULL, 1) ? communicator->sizes
-								: cs_serve_sizes_slow(communicator);
+	bool is_usual = serving->communicator->sizes &&
+			!(serving->op.node.extras & CS_OP_NONBLOCKING);
+	return __builtin_expect(is_usual, 1) ? serving->communicator->sizes
+					     : cs_serve_sizes_slow(serving);
 }
+
+/* Postpones work on the results of a non-blocking call whose operation goes on: `finish` is called
+ * with a copy of the `bytes` at `results` once it is over. False: it is over, or blocking. */
+bool cs_serve_postpone(struct cs_serving *serving,
+		       void (*finish)(struct cs_serving *serving, void *results),
+		       const void *results, size_t bytes);
+
+/* Keeps a derived type until the call is over, since the program may free it before
+ * (MPI 4.0, 6.12): the handle becomes a duplicate, which cs_serve_drop_type frees. */
+void cs_serve_keep_type(struct cs_type *type);
+void cs_serve_drop_type(struct cs_type *type);
+
+/* Notes the errors of an operation that is over. */
+void cs_serve_note_wrong(struct cs_serving *serving);
 
 /* Memory for packed data of a side (CS_INPUT, CS_OUTPUT), until the call ends. Ends the job if
  * there is none (the others are waiting already). */

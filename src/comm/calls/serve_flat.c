@@ -25,6 +25,33 @@ cs_flat_pack(struct cs_serving *serving, const struct cs_flat *flat, int which,
 	return packed;
 }
 
+struct unpacked {
+	struct cs_flat flat;
+	struct cs_type type;
+	const char *bytes;
+};
+
+static void
+unpack_later(struct cs_serving *serving, void *results)
+{
+	struct unpacked *later = results;
+	cs_serve_unpack(serving, &later->type, later->flat.user, later->flat.count, later->bytes);
+	cs_serve_drop_type(&later->type);
+}
+
+void
+cs_flat_unpack(struct cs_serving *serving, const struct cs_flat *flat, const char *bytes)
+{
+	struct unpacked later = { .flat = *flat, .bytes = bytes };
+	if (!cs_serving_goes_on(serving)) {
+		cs_serve_unpack(serving, flat->type, flat->user, flat->count, bytes);
+		return;
+	}
+	memcpy(&later.type, flat->type, sizeof later.type);
+	cs_serve_keep_type(&later.type);
+	cs_serve_postpone(serving, unpack_later, &later, sizeof later);
+}
+
 /* Copy of a type, marked as not contiguous, so that the side is packed into a copy. */
 static const struct cs_type *
 copied(struct cs_serving *serving, const struct cs_type *from, int which)

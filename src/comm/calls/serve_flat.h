@@ -57,11 +57,12 @@ cs_flat_open(struct cs_serving *serving, const struct cs_flat *flat, int which,
 	return cs_flat_pack(serving, flat, which, filled);
 }
 
+void cs_flat_unpack(struct cs_serving *serving, const struct cs_flat *flat, const char *bytes);
 static inline void
 cs_flat_close(struct cs_serving *serving, const struct cs_flat *flat, const char *bytes)
 {
 	if (__builtin_expect(!flat->type->is_contiguous, 0))
-		cs_serve_unpack(serving, flat->type, flat->user, flat->count, bytes);
+		cs_flat_unpack(serving, flat, bytes);
 }
 
 static inline bool

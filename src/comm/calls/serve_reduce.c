@@ -3,6 +3,7 @@
 #include "comm/calls/serve_common.h"
 
 #include "base/log.h"
+#include "comm/engine.h"
 #include "comm/calls/ordered.h"
 
 #include <stdlib.h>
@@ -31,8 +32,29 @@ shaped_copy(struct cs_serving *serving, const struct reduced *reduced, const voi
 
 static void
 shaped_result(struct cs_serving *serving, const struct reduced *reduced, const char *result,
+	      size_t count);
+
+struct shaped {
+	struct reduced reduced;
+	const char *result;
+	size_t count;
+};
+
+static void
+shape_later(struct cs_serving *serving, void *results)
+{
+	struct shaped *later = results;
+	shaped_result(serving, &later->reduced, later->result, later->count);
+}
+
+/* Types of a reduction's elements are predefined, so they need not be kept. */
+static void
+shaped_result(struct cs_serving *serving, const struct reduced *reduced, const char *result,
 	      size_t count)
 {
+	struct shaped later = { *reduced, result, count };
+	if (cs_serve_postpone(serving, shape_later, &later, sizeof later))
+		return;
 	char *packed = cs_serve_packed(serving, 0, count * reduced->type->size);
 	cs_serve_pack(serving, reduced->type, result, (MPI_Count)count, packed);
 	cs_serve_unpack(serving, reduced->type, reduced->recv, (MPI_Count)count, packed);
@@ -88,6 +110,18 @@ order_of(const struct cs_call *call)
 	       : cs_reduction_is_exact(&call->reduction) ? CS_ORDER_EXACT : CS_ORDER_FREE;
 }
 
+/* Is a non-blocking call the host's? The program may free its operation before the call is over;
+ * and a fixed order of operands takes blocking calls. */
+static __attribute__((noinline)) bool
+is_hosts_own(struct cs_serving *serving, const struct cs_call *call)
+{
+	if (!(call->reduction.kind & CS_KIND_OPERATION))
+		return !cs_serve_not(serving, "not blocking, with an operation of the program's");
+	if (cs_engine.settings.is_reproducible && !cs_reduction_is_exact(&call->reduction))
+		return !cs_serve_not(serving, "not blocking, and COLLSHIM_REPRODUCIBLE");
+	return false;
+}
+
 /* Checks the arguments that are equal on all ranks, and asks select. `is_spread`: one element of
  * each rank's block must fit into a slot together (reduce_scatter). `skew` as in cs_facts. */
 static inline __attribute__((always_inline)) bool
@@ -97,6 +131,9 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	struct cs_comm *communicator = serving->communicator;
 	if (count < 0 || !look(serving, reduced, type, op))
 		return cs_serve_not(serving, "type, operation or arguments not served");
+	if (__builtin_expect(serving->op.node.extras & CS_OP_NONBLOCKING, 0) &&
+	    is_hosts_own(serving, reduced->call))
+		return false;
 	if (!cs_serve_has_team(serving))
 		return false;
 	const struct cs_team *team = communicator->seat->selection.team;
@@ -280,7 +317,7 @@ reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
 	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
 	MPI_Count total = 0;
-	size_t *sizes = cs_serve_sizes(communicator);
+	size_t *sizes = cs_serve_sizes(serving);
 	if (!counts->counts)
 		return cs_serve_not(serving, "arguments not served");
 	for (int rank = 0; rank < communicator->size; rank++) {
@@ -297,7 +334,7 @@ reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
 		if (!begin_ordered(serving, &reduced, CS_REDUCE_SCATTER, total, type, op))
 			return false;
 		/* Without a team, counting the call has freed them. */
-		sizes = cs_serve_sizes(communicator);
+		sizes = cs_serve_sizes(serving);
 		for (int rank = 0; rank < communicator->size; rank++)
 			sizes[rank] = (size_t)cs_serve_count_at(counts, rank);
 	} else {

@@ -114,7 +114,7 @@ look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type,
 	struct cs_comm *communicator = serving->communicator;
 	blocks->user = user;
 	blocks->vector = vector;
-	blocks->bytes = cs_serve_sizes(communicator) + 2 * (size_t)which *
+	blocks->bytes = cs_serve_sizes(serving) + 2 * (size_t)which *
 			(size_t)communicator->size;
 	blocks->at = blocks->bytes + communicator->size;
 	blocks->total = 0;
@@ -185,15 +185,63 @@ open_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
 
 /* Unpacks the blocks; also the own one of a call in place, which holds the same bytes. */
 static void
-close_scattered(struct cs_serving *serving, const struct scattered *blocks)
+unpack_scattered(struct cs_serving *serving, const struct scattered *blocks)
 {
 	struct cs_comm *communicator = serving->communicator;
-	if (blocks->is_contiguous)
-		return;
 	for (int rank = 0; rank < communicator->size; rank++)
 		if (blocks->bytes[rank])
 			cs_serve_unpack(serving, type_at(blocks, rank), block_at(blocks, rank),
 					count_at(blocks, rank), blocks->base + blocks->at[rank]);
+}
+
+struct later {
+	struct scattered blocks;
+	struct cs_vector_args vector;
+	struct cs_type type; /* if there is one for all */
+};
+
+static void
+unpack_later(struct cs_serving *serving, void *results)
+{
+	struct later *later = results;
+	struct scattered *blocks = &later->blocks;
+	blocks->vector = &later->vector;
+	blocks->type = &later->type;
+	unpack_scattered(serving, blocks);
+	if (!blocks->types)
+		cs_serve_drop_type(&later->type);
+	for (int rank = 0; blocks->types && rank < serving->communicator->size; rank++)
+		if (blocks->bytes[rank])
+			cs_serve_drop_type(&blocks->types[rank]);
+	free(blocks->types);
+}
+
+/* Keeps types until a non-blocking call is over. The arrays of counts stay as they are till then
+ * (MPI 4.0, 6.12). */
+static void
+close_later(struct cs_serving *serving, struct scattered *blocks)
+{
+	struct later later = { .blocks = *blocks, .vector = *blocks->vector };
+	if (!blocks->types) {
+		memcpy(&later.type, blocks->type, sizeof later.type);
+		cs_serve_keep_type(&later.type);
+	}
+	for (int rank = 0; blocks->types && rank < serving->communicator->size; rank++)
+		if (blocks->bytes[rank])
+			cs_serve_keep_type(&blocks->types[rank]);
+	blocks->types = NULL;
+	cs_serve_postpone(serving, unpack_later, &later, sizeof later);
+}
+
+static void
+close_scattered(struct cs_serving *serving, struct scattered *blocks)
+{
+	if (blocks->is_contiguous)
+		return;
+	if (cs_serving_goes_on(serving))
+		close_later(serving, blocks);
+	else
+		unpack_scattered(serving, blocks);
 }
 
 bool

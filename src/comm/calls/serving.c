@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "comm/calls/dry.h"
+#include "comm/calls/icall.h"
 #include "comm/teams/recording.h"
 #include "run/trial.h"
 
@@ -57,7 +58,10 @@ cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, siz
 void
 cs_serving_fini_slow(struct cs_serving *serving)
 {
-	cs_op_give_back(&serving->op, &serving->communicator->idle);
+	if (serving->op.node.extras & CS_OP_MEMORY)
+		cs_op_give_back(&serving->op, &serving->communicator->idle);
+	if (serving->op.node.extras & CS_OP_BUSY)
+		cs_icalls_release(serving);
 	/* A communicator without a team keeps no memory. */
 	if (!serving->communicator->seat->selection.team)
 		cs_op_memory_free(&serving->communicator->idle);

@@ -14,7 +14,18 @@ struct cs_serving {
 	int result;               /* with CS_OUTCOME_ERROR: MPI_ERR_TRUNCATE or MPI_ERR_OTHER */
 	struct cs_op op;
 	struct cs_type types[2];  /* of input and output, if not in the table */
+	/* Of a non-blocking call, when its operation is over; NULL: nothing. `results`: memory of
+	 * its own, freed then. */
+	void (*finish)(struct cs_serving *serving, void *results);
+	void *results;
 };
+
+/* Is the call non-blocking, and has its operation not ended? */
+static inline bool
+cs_serving_goes_on(const struct cs_serving *serving)
+{
+	return serving->op.node.extras & CS_OP_NONBLOCKING && serving->op.node.extras & CS_OP_GOES_ON;
+}
 
 enum { CS_INPUT, CS_OUTPUT }; /* indexes types, packed buffers and halves of the sizes */
 
@@ -33,7 +44,7 @@ void cs_serving_fini_slow(struct cs_serving *serving);
 static inline void
 cs_serving_fini(struct cs_serving *serving)
 {
-	if (__builtin_expect(serving->op.node.extras & CS_OP_MEMORY, 0))
+	if (__builtin_expect(serving->op.node.extras & (CS_OP_MEMORY | CS_OP_BUSY), 0))
 		cs_serving_fini_slow(serving);
 }
 

@@ -13,6 +13,7 @@
 
 _Atomic(struct cs_comm *) cs_comm_cache[CS_COMM_CACHE];
 struct cs_seat cs_no_seat;
+void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Hash table, by handle, of each cs_comm that is its communicator's attribute: no handle in it is
@@ -105,9 +106,12 @@ give_back(struct cs_comm *communicator)
 	pthread_mutex_unlock(&lock);
 }
 
+/* `may_wait`: not at MPI_Finalize. */
 static void
-release(struct cs_comm *communicator)
+release(struct cs_comm *communicator, bool may_wait)
 {
+	if (communicator->icalls)
+		cs_comm_end_calls(communicator, may_wait);
 	cs_comm_drop_team(communicator);
 	cs_op_memory_free(&communicator->idle);
 	free(communicator->sizes);
@@ -134,7 +138,7 @@ on_delete(MPI_Comm comm, int key, void *value, void *extra)
 	forget(communicator->comm); /* not `comm`: Open MPI 6.0.0rc2's standard ABI library may pass
 				     * a handle of its own */
 	unlink_comm(communicator);
-	release(communicator);
+	release(communicator, true);
 	give_back(communicator);
 	return MPI_SUCCESS;
 }
@@ -167,7 +171,7 @@ cs_comms_close(void)
 			    living[i] != communicator)
 				continue;
 			unlink_comm(communicator);
-			release(communicator);
+			release(communicator, false);
 			give_back(communicator);
 		}
 	cs_pmpi.Comm_free_keyval(&keyval);
@@ -263,7 +267,7 @@ put_back(struct cs_comm *communicator)
 		link_comm(communicator);
 		return;
 	}
-	release(communicator);
+	release(communicator, true);
 	give_back(communicator);
 }
 
@@ -313,7 +317,7 @@ cs_comm_freed(struct cs_freeing *freeing, bool is_gone)
 	if (freeing->aside && !is_gone) {
 		put_back(freeing->aside);
 	} else if (freeing->aside) {
-		release(freeing->aside);
+		release(freeing->aside, true);
 		give_back(freeing->aside);
 	}
 	free(freeing);

@@ -24,7 +24,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum cs_comm_state { CS_COMM_COUNTING, CS_COMM_HOST, CS_COMM_TEAM };
+/* CS_COMM_QUEUED: a team of which non-blocking calls wait for their begin (comm/calls/icall.h). */
+enum cs_comm_state { CS_COMM_COUNTING, CS_COMM_TEAM, CS_COMM_HOST, CS_COMM_QUEUED };
 
 /* Words of a rank for the agreement on verbs (comm/teams/rdma.h). */
 #define CS_RDMA_WORDS 4
@@ -61,6 +62,7 @@ struct cs_comm {
 	bool is_aside; /* the communicator is being freed, and our attribute is off it */
 	int rank, size;
 	struct cs_seat *seat; /* never NULL: cs_no_seat, read-only, without a team */
+	struct cs_icalls *icalls;  /* comm/calls/icall.h; NULL: none yet */
 	struct cs_op_memory *idle; /* memory kept from finished calls (algorithms/op.h), and of
 				    * v-calls: */
 	size_t *sizes;             /* four arrays of `size`, a call's own while it is checked and
@@ -131,6 +133,9 @@ cs_comm_known_type(struct cs_comm *communicator, MPI_Datatype handle)
 /* Makes the team, collectively over the communicator. The state is then CS_COMM_TEAM, CS_COMM_HOST,
  * or, if the team was put off, CS_COMM_COUNTING still: the same on all ranks. */
 void cs_comm_make_team(struct cs_comm *communicator);
+/* Ends the non-blocking calls of a communicator with icalls, before its team is dropped; not
+ * `may_wait`: they are given up. Set by comm/calls/icall.c with the first of them. */
+extern void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
 void cs_comm_drop_team(struct cs_comm *communicator);
 /* Create and free the attribute's key value; cs_comms_close also drops all teams (at
  * MPI_Finalize). */

@@ -532,7 +532,7 @@ cs_comm_drop_team(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
 	struct cs_float_state floats;
-	if (communicator->state != CS_COMM_TEAM)
+	if (!communicator->seat->selection.team)
 		return;
 	cs_float_hold(&floats);
 	cs_epoch_end(team);
