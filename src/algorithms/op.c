@@ -23,6 +23,10 @@ cs_op_finish(struct cs_op *op)
 				.progress = op->team->host->progress };
 	while (cs_op_step(op) == CS_AGAIN) {
 		int local = op->node.awaited.local;
+		/* It may wait for slots of an older operation, which other work of this rank has to
+		 * end. */
+		if (op->team->node.under_way > 1)
+			op->team->host->progress();
 		wait.yields = local == CS_AWAITS_PIECE ? CS_WAIT_AWAKE : shape->yields;
 		if (local == CS_AWAITS_MESSAGE || local == CS_AWAITS_PIECE)
 			cs_wait_turn(&wait);

@@ -203,6 +203,7 @@ struct call {
 	long reduce_first; /* number of the first element in the receive buffer among the reduced
 			    * ones */
 	int error[SETS];
+	MPI_Request request; /* of call_begin */
 };
 
 struct limits {
@@ -211,6 +212,8 @@ struct limits {
 };
 
 void call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limits *limits);
+/* The set OURS by MPI_Ix. */
+void call_begin(struct call *call);
 int call_invoke(struct call *call, int set); /* set OURS and FIRST: MPI_X; HOST: PMPI_X */
 /* true if all is well; else prints what differs after `prefix`, at most one line, and the call's
  * description. */

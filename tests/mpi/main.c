@@ -33,7 +33,7 @@ struct options {
 	long first, cases, large_bytes;
 	struct limits limits;
 	const char *coll_list, *must_load;
-	bool is_crossing, is_selfcheck, is_judged, is_verbose;
+	bool is_crossing, is_selfcheck, is_judged, is_verbose, is_nonblocking;
 };
 
 static int world_rank, world_size, failures;
@@ -121,11 +121,63 @@ overlay_end(struct overlay *overlay, struct comm *comm, const char *prefix)
 
 /* ---- one case ---- */
 
+/* Non-blocking, or now and then blocking; the same on all ranks. */
 static void
-invoke_all(int count, int set)
+begin_one(const struct options *options, struct call *call, struct rng *rng)
+{
+	call->request = MPI_REQUEST_NULL;
+	if (options->is_nonblocking && !call->comm->remote && !rng_chance(rng, 20))
+		call_begin(call);
+	else
+		call_invoke(call, OURS);
+}
+
+/* Completes all that is under way, in an order and by functions that are this rank's own. */
+static void
+complete_all(const struct options *options, int count, struct rng *all)
+{
+	if (!options->is_nonblocking)
+		return;
+	struct rng own = rng_from(options->seed, rng_next(all), (uint64_t)world_rank), *rng = &own;
+	MPI_Status statuses[BURST_MAX];
+	MPI_Request requests[BURST_MAX];
+	int of[BURST_MAX], open = 0, done, indices[BURST_MAX], flag = 0;
+	for (int i = 0; i < count; i++)
+		if (calls[i].request != MPI_REQUEST_NULL) {
+			of[open] = i;
+			requests[open++] = calls[i].request;
+		}
+	for (int turns = rng_below(rng, 2 * open + 1); open && turns > 0; turns--) {
+		int one = rng_below(rng, open), result = MPI_SUCCESS;
+		MPI_Status status;
+		switch (rng_below(rng, 6)) {
+		case 0: result = MPI_Wait(&requests[one], &status); break;
+		case 1: result = MPI_Test(&requests[one], &flag, &status); break;
+		case 2: result = MPI_Waitany(open, requests, &one, MPI_STATUS_IGNORE); break;
+		case 3: result = MPI_Testany(open, requests, &one, &flag, &status); break;
+		case 4:
+			result = MPI_Waitsome(open, requests, &done, indices, statuses);
+			break;
+		case 5: result = MPI_Request_get_status(requests[one], &flag, &status); break;
+		}
+		if (result != MPI_SUCCESS && one != MPI_UNDEFINED)
+			calls[of[one]].error[OURS] = result;
+	}
+	for (flag = !rng_chance(rng, 30); !flag;)
+		MPI_Testall(open, requests, &flag, statuses);
+	MPI_Waitall(open, requests, statuses);
+}
+
+static void
+invoke_all(const struct options *options, int count, int set, struct rng *rng)
 {
 	for (int i = 0; i < count; i++)
-		call_invoke(&calls[i], set);
+		if (set == OURS)
+			begin_one(options, &calls[i], rng);
+		else
+			call_invoke(&calls[i], set);
+	if (set == OURS)
+		complete_all(options, count, rng);
 }
 
 static void
@@ -164,12 +216,16 @@ run_case(const struct options *options, long number)
 		call_describe(&calls[i]);
 	if (is_interleaved) {
 		for (int i = 0; i < count; i++) {
-			call_invoke(&calls[i], is_ours_first ? OURS : HOST);
-			call_invoke(&calls[i], is_ours_first ? HOST : OURS);
+			if (!is_ours_first)
+				call_invoke(&calls[i], HOST);
+			begin_one(options, &calls[i], &rng);
+			if (is_ours_first)
+				call_invoke(&calls[i], HOST);
 		}
+		complete_all(options, count, &rng);
 	} else {
-		invoke_all(count, is_ours_first ? OURS : HOST);
-		invoke_all(count, is_ours_first ? HOST : OURS);
+		invoke_all(options, count, is_ours_first ? OURS : HOST, &rng);
+		invoke_all(options, count, is_ours_first ? HOST : OURS, &rng);
 	}
 	bool is_good = overlay_end(&overlay, comm, prefix);
 	for (int i = 0; i < count; i++) {
@@ -257,7 +313,7 @@ parse(struct options *options, int argc, char **argv)
 		{"large-bytes", required_argument, NULL, 'l'},
 			{"must-load", required_argument, NULL, 'm'},
 		{"crossing", no_argument, NULL, 'x'}, {"selfcheck", no_argument, NULL, 'k'},
-		{"judge", no_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'},
+		{"judge", no_argument, NULL, 'j'}, {"nonblocking", no_argument, NULL, 'i'}, {"verbose", no_argument, NULL, 'v'},
 			{NULL, 0, NULL, 0}};
 	optind = 0;
 	for (int letter; (letter = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -275,6 +331,7 @@ parse(struct options *options, int argc, char **argv)
 		case 'm': options->must_load = optarg; break;
 		case 'x': options->is_crossing = true; break;
 		case 'k': options->is_selfcheck = true; break;
+		case 'i': options->is_nonblocking = true; break;
 		case 'j': options->is_judged = true; break;
 		case 'v': options->is_verbose = true; break;
 		default: return false;
