@@ -219,12 +219,14 @@ deliver_sum(const struct meeting *meeting, int self)
 static void
 deliver_max(const struct meeting *meeting, int self)
 {
-	uint64_t most = 0, value;
-	for (int i = 0; i < meeting->members; i++) {
-		memcpy(&value, meeting->guests[i].copy, sizeof value);
-		most = value > most ? value : most;
+	for (size_t at = 0; at < meeting->count; at++) {
+		uint64_t most = 0, value;
+		for (int i = 0; i < meeting->members; i++) {
+			memcpy(&value, meeting->guests[i].copy + at * sizeof value, sizeof value);
+			most = value > most ? value : most;
+		}
+		memcpy(meeting->guests[self].out + at * sizeof most, &most, sizeof most);
 	}
-	memcpy(meeting->guests[self].out, &most, sizeof most);
 }
 
 static void
@@ -446,7 +448,7 @@ max(void *group, uint64_t *values, size_t count, struct cs_request *request)
 {
 	struct guest guest = { .in = (char *)values, .out = (char *)values,
 			       .bytes = { count * sizeof *values } };
-	return meet(group, (struct meeting){ .kind = MAX }, guest, request);
+	return meet(group, (struct meeting){ .kind = MAX, .count = count }, guest, request);
 }
 
 static struct cs_wire *
