@@ -40,24 +40,53 @@ cs_selection_compose(struct cs_cached_choice *cached)
 		cached->inner_params++;
 }
 
+/* Does a choice depend on the imbalance measured in this run? */
+static bool
+depends_on_run(enum cs_order order)
+{
+	return order == CS_ORDER_NONE || order == CS_ORDER_EXACT;
+}
+
+/* The place for a new choice: one that was dropped, a free one, or the last one, since the oldest
+ * ones are likely the busiest. *is_free: no choice gives its place. */
+static struct cs_cached_choice *
+place_of(struct cs_cached_choices *cached_choices, bool *is_free)
+{
+	*is_free = true;
+	for (int i = 0; i < cached_choices->count; i++)
+		if (cached_choices->cached[i].low > cached_choices->cached[i].last)
+			return &cached_choices->cached[i];
+	*is_free = cached_choices->count < CS_CHOICES;
+	return &cached_choices->cached[*is_free ? cached_choices->count++ : CS_CHOICES - 1];
+}
+
+/* Has no choice of the collective been on trial? */
+static bool
+are_untried(const struct cs_cached_choices *cached_choices)
+{
+	for (int i = 0; i < cached_choices->count; i++)
+		if (cached_choices->cached[i].trial ||
+		    cached_choices->cached[i].choice.why == CS_WHY_TRIED)
+			return false;
+	return true;
+}
+
 struct cs_cached_choice *
 cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
 			 enum cs_order order)
 {
 	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
-	/* If the cache is full, its last entry is replaced: the oldest ones are likely the
-	 * busiest. */
-	bool is_full = cached_choices->count == CS_CHOICES;
-	int slot = is_full ? CS_CHOICES - 1 : cached_choices->count++;
-	struct cs_cached_choice *cached = &cached_choices->cached[slot];
-	if (is_full)
+	bool is_free;
+	struct cs_cached_choice *cached = place_of(cached_choices, &is_free),
+		*last = &cached_choices->cached[CS_CHOICES - 1];
+	if (!is_free)
 		cs_trials_end(cached);
 	struct cs_facts facts = selection->facts;
 	facts.coll = coll;
 	facts.bytes = bytes;
 	facts.is_commutative = order != CS_ORDER_KEPT;
 	facts.skew = skew;
-	if (order == CS_ORDER_NONE || order == CS_ORDER_EXACT)
+	if (depends_on_run(order))
 		facts.imbalance = selection->measured;
 	free(cached->rows);
 	cached->rows = NULL;
@@ -78,21 +107,23 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	cached->skew = cached->choice.depends_on_skew ? skew : 0;
 	cached->left = cached->until = INT64_MAX;
 	cached->trial = NULL;
-	/* A class whose place is taken again and again would be tried anew each time. */
-	if (!is_full)
+	/* A class whose place is taken again and again would be tried anew each time, and a sum's
+	 * that has changed its order would change it again. */
+	if (is_free && (order != CS_ORDER_FREE || cached != last))
 		cs_trials_begin(selection, cached, &facts);
 	cached->goes_to_host = !cached->choice.algorithm && !cached->trial;
+	bool is_measured = order == CS_ORDER_EXACT &&
+			   selection->measured != selection->facts.imbalance;
+	cached->is_quick = order != CS_ORDER_KEPT && !(is_measured && cached->goes_to_host);
 	cs_float_release(&floats);
-	if (cached->goes_to_host && order != CS_ORDER_KEPT && !cached->skew &&
-	    cached->low == 0 && cached->last >= CS_INF - 1) {
+	if (cached->goes_to_host && cached->is_quick && !cached->skew &&
+	    cached->low == 0 && cached->last >= CS_INF - 1 && are_untried(cached_choices)) {
 		/* The only choice from now on: entry 0 is where readers of host_only expect it. */
 		selection->host_only |= 1u << coll;
-		if (slot != 0) {
+		if (cached != &cached_choices->cached[0]) {
 			struct cs_cached_choice first = cached_choices->cached[0];
 			cached_choices->cached[0] = *cached;
 			*cached = first;
-			if (first.trial)
-				first.trial->cached = cached;
 			cached = &cached_choices->cached[0];
 		}
 	}
@@ -106,7 +137,7 @@ cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char
 	selection->cached_choices[coll].count = 1;
 	*cached = (struct cs_cached_choice){ .last = SIZE_MAX, .order = CS_ORDER_NONE };
 	cached->left = cached->until = INT64_MAX;
-	cached->goes_to_host = true;
+	cached->goes_to_host = cached->is_quick = true;
 	leave_to_host(&cached->choice, reason);
 	selection->host_only |= 1u << coll;
 	selection->left |= 1u << coll;
@@ -118,10 +149,17 @@ cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imba
 	selection->measured = imbalance;
 	cs_trials_forget(selection);
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
 		if (selection->left >> coll & 1)
 			continue;
-		selection->cached_choices[coll].count = 0; /* rows are freed with the next choice */
 		selection->host_only &= ~(1u << coll);
+		if (!cs_colls[coll].reduces)
+			cached_choices->count = 0; /* rows are freed with the next choice */
+		for (int i = 0; i < cached_choices->count; i++)
+			if (depends_on_run(cached_choices->cached[i].order)) {
+				cached_choices->cached[i].low = 1; /* of no size */
+				cached_choices->cached[i].last = 0;
+			}
 	}
 }
 
