@@ -181,7 +181,8 @@ crew_run(struct crew *crew, void (*body)(struct crew *crew, int process))
 	for (long turn = 0; left && !crew_failure(crew); turn++) {
 		for (int i = 0; i < crew->count; i++)
 			world_carry(&crew->teams[i].run.world);
-		struct process *process = &processes[pick(crew)];
+		crew->now = pick(crew);
+		struct process *process = &processes[crew->now];
 		if (process->fiber && !fiber_resume(process->fiber)) {
 			fiber_drop(process->fiber);
 			process->fiber = NULL;

@@ -18,6 +18,7 @@ struct crew_team {
 struct crew {
 	struct crew_team teams[CREW_TEAMS];
 	int count, processes;
+	int now; /* the process whose turn it is */
 	struct cs_op_memory *idle[WORLD_MOST]; /* what a process's operations have left, for all its
 						* teams */
 	uint64_t random;
