@@ -40,18 +40,43 @@ cs_selection_compose(struct cs_cached_choice *cached)
 		cached->inner_params++;
 }
 
-/* Clears a place in the cache for a choice, and asks the selector. If the cache is full, the last
- * entry is replaced: the oldest ones are likely the busiest. */
-static struct cs_cached_choice *
-choose(const struct cs_selection *selection, struct cs_cached_choices *cached_choices,
-       const struct cs_facts *facts, enum cs_order order)
+/* Does a choice depend on the imbalance measured in this run? */
+static bool
+depends_on_run(enum cs_order order)
 {
-	bool is_full = cached_choices->count == CS_CHOICES;
-	int slot = is_full ? CS_CHOICES - 1 : cached_choices->count++;
-	struct cs_cached_choice *cached = &cached_choices->cached[slot];
+	return order == CS_ORDER_NONE || order == CS_ORDER_EXACT;
+}
+
+/* The place for a new choice: one that was dropped, a free one, or the last one, since the oldest
+ * ones are likely the busiest. *is_free: no choice gives its place. */
+static struct cs_cached_choice *
+place_of(struct cs_cached_choices *cached_choices, bool *is_free)
+{
+	*is_free = true;
+	for (int i = 0; i < cached_choices->count; i++)
+		if (cached_choices->cached[i].low > cached_choices->cached[i].last)
+			return &cached_choices->cached[i];
+	*is_free = cached_choices->count < CS_CHOICES;
+	return &cached_choices->cached[*is_free ? cached_choices->count++ : CS_CHOICES - 1];
+}
+
+/* Has no choice of the collective been on trial? */
+static bool
+are_untried(const struct cs_cached_choices *cached_choices)
+{
+	for (int i = 0; i < cached_choices->count; i++)
+		if (cached_choices->cached[i].trial ||
+		    cached_choices->cached[i].choice.why == CS_WHY_TRIED)
+			return false;
+	return true;
+}
+
+/* Fills in a choice that has no trial, by the selector's answer. */
+static void
+ask(const struct cs_selection *selection, struct cs_cached_choice *cached,
+    const struct cs_facts *facts, enum cs_order order)
+{
 	bool is_unsized = facts->bytes == CS_BYTES_UNKNOWN;
-	if (is_full)
-		cs_trials_end(cached);
 	free(cached->rows);
 	cached->rows = NULL;
 	cs_selector_choose(selection->selector, facts, &cached->choice);
@@ -63,7 +88,6 @@ choose(const struct cs_selection *selection, struct cs_cached_choices *cached_ch
 	cached->skew = cached->choice.depends_on_skew ? facts->skew : 0;
 	cached->left = cached->until = INT64_MAX;
 	cached->trial = NULL;
-	return cached;
 }
 
 static struct cs_facts
@@ -83,34 +107,40 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 			 enum cs_order order)
 {
 	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
-	bool is_full = cached_choices->count == CS_CHOICES;
+	bool is_free;
+	struct cs_cached_choice *cached = place_of(cached_choices, &is_free),
+		*last = &cached_choices->cached[CS_CHOICES - 1];
+	if (!is_free)
+		cs_trials_end(cached);
 	struct cs_facts facts = facts_of(selection, coll, bytes, skew, order);
-	if (order == CS_ORDER_NONE || order == CS_ORDER_EXACT)
+	if (depends_on_run(order))
 		facts.imbalance = selection->measured;
 	struct cs_float_state floats;
 	cs_float_hold(&floats); /* a model computes with floating-point numbers */
-	struct cs_cached_choice *cached = choose(selection, cached_choices, &facts, order);
+	ask(selection, cached, &facts, order);
 	/* If the algorithm sends messages between all ranks, open the wire for them now: a choice
 	 * is made in the same call on all ranks. */
 	const char *refused = cs_selection_open(selection, &cached->choice);
 	if (refused)
 		leave_to_host(&cached->choice, refused);
 	cs_selection_compose(cached);
-	/* A class whose place is taken again and again would be tried anew each time. */
-	if (!is_full)
+	/* A class whose place is taken again and again would be tried anew each time, and a sum's
+	 * that has changed its order would change it again. */
+	if (is_free && (order != CS_ORDER_FREE || cached != last))
 		cs_trials_begin(selection, cached, &facts);
 	cached->goes_to_host = !cached->choice.algorithm && !cached->trial;
+	bool is_measured = order == CS_ORDER_EXACT &&
+			   selection->measured != selection->facts.imbalance;
+	cached->is_quick = order != CS_ORDER_KEPT && !(is_measured && cached->goes_to_host);
 	cs_float_release(&floats);
-	if (cached->goes_to_host && order != CS_ORDER_KEPT && !cached->skew &&
-	    cached->low == 0 && cached->last >= CS_INF - 1) {
+	if (cached->goes_to_host && cached->is_quick && !cached->skew &&
+	    cached->low == 0 && cached->last >= CS_INF - 1 && are_untried(cached_choices)) {
 		/* The only choice from now on: entry 0 is where readers of host_only expect it. */
 		selection->host_only |= 1u << coll;
-		if (cached != cached_choices->cached) {
+		if (cached != &cached_choices->cached[0]) {
 			struct cs_cached_choice first = cached_choices->cached[0];
 			cached_choices->cached[0] = *cached;
 			*cached = first;
-			if (first.trial)
-				first.trial->cached = cached;
 			cached = &cached_choices->cached[0];
 		}
 	}
@@ -121,6 +151,7 @@ struct cs_cached_choice *
 cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll coll, size_t bytes,
 				int skew, enum cs_order order)
 {
+	bool is_free;
 	if (!selection->nonblocking)
 		selection->nonblocking = calloc(CS_COLL_COUNT, sizeof *selection->nonblocking);
 	if (!selection->nonblocking)
@@ -134,7 +165,8 @@ cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll col
 	facts.is_nonblocking = true;
 	struct cs_float_state floats;
 	cs_float_hold(&floats);
-	cached = choose(selection, cached_choices, &facts, order);
+	cached = place_of(cached_choices, &is_free);
+	ask(selection, cached, &facts, order);
 	if (selection->left >> coll & 1)
 		leave_to_host(&cached->choice, selection->cached_choices[coll].cached[0].choice.reason);
 	else if (cached->choice.algorithm && selection->team->shape.nodes > 1)
@@ -154,7 +186,7 @@ cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char
 	selection->cached_choices[coll].count = 1;
 	*cached = (struct cs_cached_choice){ .last = SIZE_MAX, .order = CS_ORDER_NONE };
 	cached->left = cached->until = INT64_MAX;
-	cached->goes_to_host = true;
+	cached->goes_to_host = cached->is_quick = true;
 	leave_to_host(&cached->choice, reason);
 	selection->host_only |= 1u << coll;
 	selection->left |= 1u << coll;
@@ -166,10 +198,17 @@ cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imba
 	selection->measured = imbalance;
 	cs_trials_forget(selection);
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
 		if (selection->left >> coll & 1)
 			continue;
-		selection->cached_choices[coll].count = 0; /* rows are freed with the next choice */
 		selection->host_only &= ~(1u << coll);
+		if (!cs_colls[coll].reduces)
+			cached_choices->count = 0; /* rows are freed with the next choice */
+		for (int i = 0; i < cached_choices->count; i++)
+			if (depends_on_run(cached_choices->cached[i].order)) {
+				cached_choices->cached[i].low = 1; /* of no size */
+				cached_choices->cached[i].last = 0;
+			}
 	}
 }
 

@@ -29,6 +29,7 @@ struct cs_cached_choice {
 	enum cs_order order;
 	int skew; /* as in cs_facts; 0: any */
 	bool goes_to_host; /* and is not on trial: the call need not be looked at */
+	bool is_quick; /* for cs_selection_find */
 	struct cs_choice choice;
 	/* Calls until cs_selection_try is asked; below 0 after each while the host is on trial. The
 	 * class has had until - left calls, the same number on all ranks. */
@@ -110,14 +111,15 @@ struct cs_cached_choice *cs_selection_choose_nonblocking(struct cs_selection *se
 							 enum cs_order order);
 
 /* Finds a cached choice for calls of this size (of blocks of one size, so without skew); NULL:
- * none. Only choices for commutative operations are looked at: if those go to the host,
- * non-commutative ones do as well, since their needs are stricter. */
+ * none. If it goes to the host, so do calls with any other operation: choices for non-commutative
+ * ones, whose needs are stricter, and of the host by what was measured for one class are not looked
+ * at. */
 static inline struct cs_cached_choice *
 cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t bytes)
 {
 	struct cs_cached_choice *cached = selection->cached_choices[coll].cached;
 	for (int left = selection->cached_choices[coll].count; left > 0; left--, cached++)
-		if (cached->low <= bytes && bytes <= cached->last && cached->order != CS_ORDER_KEPT)
+		if (cached->low <= bytes && bytes <= cached->last && cached->is_quick)
 			return cached;
 	return NULL;
 }
@@ -185,8 +187,8 @@ void cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t 
  * choice. `reason` is static. */
 void cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char *reason);
 
-/* Sets the imbalance that the ranks have agreed on, and drops the cached choices: the next calls
- * choose anew. *selection may be serving a call. */
+/* Sets the imbalance that the ranks have agreed on, and drops the cached choices but those of
+ * inexact reductions: the next calls choose anew. *selection may be serving a call. */
 void cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imbalance);
 
 /* Frees the rows' tables. */

@@ -62,18 +62,29 @@ time_of(const struct cs_class_trial *class)
 	return trial->time + later * trial->way_of[trial->serving].time;
 }
 
+/* A place for another class's trial; NULL: all are taken. */
+static struct cs_class_trial *
+place_of(const struct cs_selection *selection)
+{
+	struct cs_class_trial *class = selection->trials, *end = class + CS_TRIALS,
+		*never_used = class + selection->trial_count;
+	while (class && class < never_used && !class->is_free)
+		class++;
+	return class < end ? class : NULL;
+}
+
 void
 cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 		const struct cs_facts *facts)
 {
 	struct cs_choice choices[CS_TRIAL_WAYS] = { cached->choice };
 	bool is_dry = may_be_dry(facts, cached->order);
-	if (!selection->trials || selection->trial_count == CS_TRIALS ||
-	    (!is_dry && cached->order != CS_ORDER_NONE && cached->order != CS_ORDER_EXACT))
+	struct cs_class_trial *class = place_of(selection);
+	if (!class || (!is_dry && cached->order != CS_ORDER_NONE &&
+		       cached->order != CS_ORDER_EXACT))
 		return;
 	int found = cs_selector_candidates(selection->selector, facts, choices, CS_TRIAL_WAYS),
 	    count = 0;
-	struct cs_class_trial *class = &selection->trials[selection->trial_count];
 	for (int i = 0; i < found; i++) {
 		struct cs_cached_choice *way = &class->ways[count];
 		if (i > 0 && cs_selection_open(selection, &choices[i]))
@@ -85,7 +96,9 @@ cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 	}
 	if (count < 2)
 		return;
-	selection->trial_count++;
+	if (class == selection->trials + selection->trial_count)
+		selection->trial_count++;
+	class->is_free = false;
 	atomic_fetch_add(&cs_trials_sum.classes, 1);
 	narrow(cached, facts->bytes);
 	cs_trial_init(&class->trial, count, 0, 0, 1);
@@ -115,9 +128,15 @@ cs_trials_end(struct cs_cached_choice *cached)
 void
 cs_trials_forget(struct cs_selection *selection)
 {
-	for (int i = 0; i < selection->trial_count; i++)
-		selection->trials[i].is_said = false;
-	selection->trial_count = 0;
+	for (int i = 0; i < selection->trial_count; i++) {
+		struct cs_class_trial *class = &selection->trials[i];
+		if (class->is_dry || class->is_free)
+			continue;
+		if (class->cached)
+			cs_trials_end(class->cached);
+		class->trial.time = 0;
+		class->is_free = true;
+	}
 }
 
 static bool
@@ -149,6 +168,7 @@ take_verdict(struct cs_class_trial *class)
 	bool has_host_won = !cached->choice.algorithm && cs_trial_is_settled(trial);
 	if (has_host_won || (class->is_dry && trial->changes)) {
 		cached->goes_to_host = !cached->choice.algorithm;
+		cached->is_quick = !cached->goes_to_host || cached->order == CS_ORDER_NONE;
 		cs_trials_end(cached);
 	}
 }

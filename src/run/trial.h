@@ -36,6 +36,7 @@ struct cs_class_trial {
 	bool is_dry;     /* others are tried in dry calls */
 	bool is_said;    /* its times are in the epoch that is under way */
 	bool is_judged;  /* the next call takes what was judged */
+	bool is_free;    /* forgotten: another class may have its place */
 	char reason[96];
 };
 
@@ -57,7 +58,8 @@ void cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *ca
 /* Ends the trial of a class, if it has one: its choice stays, or another class takes its place. */
 void cs_trials_end(struct cs_cached_choice *cached);
 
-/* Forget all trials: choices are made anew. *selection may be serving a call. */
+/* Forget all trials but those with dry calls: choices are made anew. *selection may be serving a
+ * call. */
 void cs_trials_forget(struct cs_selection *selection);
 
 /* This rank's words for an epoch's verdict, and the verdict (struct cs_epoch_user). */

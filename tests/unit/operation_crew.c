@@ -72,23 +72,35 @@ crew_failure(const struct crew *crew)
 struct process {
 	struct crew *crew;
 	int number;
+	void (*body)(struct crew *crew, int process);
 	struct fiber *fiber;
 };
 
-/* In turn of each team that it is in. */
 static void
-make_calls(void *context)
+run_body(void *context)
 {
 	struct process *process = context;
-	struct crew *crew = process->crew;
+	process->body(process->crew, process->number);
+}
+
+int
+crew_rank(const struct crew_team *team, int process)
+{
+	int rank = team->run.world.ranks - 1;
+	while (rank >= 0 && team->process_of[rank] != process)
+		rank--;
+	return rank;
+}
+
+/* In turn of each team that it is in. */
+static void
+make_calls(struct crew *crew, int process)
+{
 	for (int call = 0; call < RUN_MOST_CALLS; call++)
 		for (int i = 0; i < crew->count; i++) {
 			struct crew_team *team = &crew->teams[i];
-			int rank = 0;
-			while (rank < team->run.world.ranks &&
-			       team->process_of[rank] != process->number)
-				rank++;
-			if (rank == team->run.world.ranks || call >= team->run.setting.calls)
+			int rank = crew_rank(team, process);
+			if (rank < 0 || call >= team->run.setting.calls)
 				continue;
 			run_blocking(&team->run, rank, call);
 			if (random_below(&crew->random, 2))
@@ -155,30 +167,40 @@ crew_step(struct crew *crew)
 }
 
 void
-crew_block(struct crew *crew)
+crew_run(struct crew *crew, void (*body)(struct crew *crew, int process))
 {
 	struct process processes[WORLD_MOST];
-	bool is_over = false;
+	int left = crew->processes;
 	uint64_t before = 0;
 	for (int i = 0; i < crew->count; i++)
 		crew->teams[i].run.world.wait = fiber_yield;
 	for (int i = 0; i < crew->processes; i++) {
-		processes[i] = (struct process){ .crew = crew, .number = i };
-		processes[i].fiber = fiber_make(make_calls, &processes[i]);
+		processes[i] = (struct process){ .crew = crew, .number = i, .body = body };
+		processes[i].fiber = fiber_make(run_body, &processes[i]);
 	}
-	for (long turn = 0; !is_over && !crew_failure(crew); turn++) {
+	for (long turn = 0; left && !crew_failure(crew); turn++) {
 		for (int i = 0; i < crew->count; i++)
 			world_carry(&crew->teams[i].run.world);
-		fiber_resume(processes[pick(crew)].fiber);
+		crew->now = pick(crew);
+		struct process *process = &processes[crew->now];
+		if (process->fiber && !fiber_resume(process->fiber)) {
+			fiber_drop(process->fiber);
+			process->fiber = NULL;
+			left--;
+		}
 		crew->teams[0].run.quiet = has_moved(crew, &before) ? 0 : crew->teams[0].run.quiet +
 					   1;
 		note_failures(crew, turn == MOST_RESUMES);
-		is_over = true;
-		for (int i = 0; i < crew->count; i++)
-			is_over = is_over && run_is_over(&crew->teams[i].run);
 	}
 	for (int i = 0; i < crew->processes; i++)
-		fiber_drop(processes[i].fiber);
+		if (processes[i].fiber)
+			fiber_drop(processes[i].fiber);
+}
+
+void
+crew_block(struct crew *crew)
+{
+	crew_run(crew, make_calls);
 	for (int i = 0; i < crew->count; i++)
 		run_end(&crew->teams[i].run);
 }

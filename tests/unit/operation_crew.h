@@ -18,6 +18,7 @@ struct crew_team {
 struct crew {
 	struct crew_team teams[CREW_TEAMS];
 	int count, processes;
+	int now; /* the process whose turn it is */
 	struct cs_op_memory *idle[WORLD_MOST]; /* what a process's operations have left, for all its
 						* teams */
 	uint64_t random;
@@ -32,6 +33,11 @@ const struct run *crew_failure(const struct crew *crew);
 
 /* The teams' operations, of each several under way, all in random order. */
 void crew_step(struct crew *crew);
+/* Each process runs `body` on a stack of its own; where it waits, others go on. Ends when all have
+ * returned, or with the first failure. */
+void crew_run(struct crew *crew, void (*body)(struct crew *crew, int process));
+/* The process's rank in a team; -1: none. */
+int crew_rank(const struct crew_team *team, int process);
 /* The calls as blocking ones. */
 void crew_block(struct crew *crew);
 /* A case of one team, as expect_right. */

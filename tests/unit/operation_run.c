@@ -3,6 +3,7 @@
 #include "operation_spec.h"
 
 #include "run/flat.h"
+#include "run/run.h"
 
 #include <stdlib.h>
 
@@ -52,7 +53,7 @@ is_listed(const struct cs_algorithm *algorithm)
 /* --- one call of one rank --------------------------------------------------------------------- */
 
 static void
-begin(struct run *run, int rank, int call)
+join(struct run *run, int rank, int call)
 {
 	const struct spec *spec = &run->specs[call];
 	struct part *part = &run->parts[rank][call];
@@ -69,6 +70,15 @@ begin(struct run *run, int rank, int call)
 	part->op.between = algorithm->inner;
 	part->op.between_params = spec->params;
 	fault_at_begin(run, rank, call);
+}
+
+static void
+begin(struct run *run, int rank, int call)
+{
+	const struct spec *spec = &run->specs[call];
+	struct part *part = &run->parts[rank][call];
+	const struct cs_algorithm *algorithm = spec->runs;
+	join(run, rank, call);
 	/* Some ranks go by the script, as who has other operations under way does. */
 	if (run->setting.is_blocking && algorithm->fast && chance(run, 4) &&
 	    algorithm->fast(&part->op, spec->params)) {
@@ -129,6 +139,31 @@ run_blocking(struct run *run, int rank, int call)
 	if (part->op.node.extras & CS_OP_GOES_ON)
 		cs_op_finish(&part->op);
 	end(run, rank, call);
+}
+
+void
+run_begin(struct run *run, int rank, struct cs_cached_choice *quiet)
+{
+	int call = run->begun[rank]++;
+	struct part *part = &run->parts[rank][call];
+	run->beginning[rank] = call + 1;
+	if (quiet) {
+		join(run, rank, call);
+		cs_selection_run_quietly(quiet, &part->op);
+	} else {
+		begin(run, rank, call);
+	}
+	run->beginning[rank] = 0;
+	if (!(part->op.node.extras & CS_OP_GOES_ON))
+		end(run, rank, call);
+}
+
+void
+run_step(struct run *run, int rank, int call)
+{
+	struct part *part = &run->parts[rank][call];
+	if (!part->is_over && run->beginning[rank] != call + 1 && cs_op_step(&part->op) == CS_OK)
+		end(run, rank, call);
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */

@@ -10,6 +10,8 @@
 /* A hang; most cases take some thousand, with small chunks and starving ranks some million */
 #define RUN_MOST_STEPS 40000000
 
+struct cs_cached_choice;
+
 /* What is done wrong on purpose (operation_fault.c). */
 enum fault {
 	NONE,
@@ -60,6 +62,7 @@ struct run {
 	struct spec *specs;
 	struct part *parts[WORLD_MOST]; /* by rank, and call */
 	int begun[WORLD_MOST], over[WORLD_MOST];
+	int beginning[WORLD_MOST]; /* the call that begins now, and 1; 0: none */
 	bool is_starved[WORLD_MOST];
 	int quiet; /* turns since something has moved */
 	int arrived; /* with an order: so many of it may have their turn */
@@ -87,6 +90,11 @@ int run_pick(struct run *run);
  * went wrong, if anything. */
 void run_turn(struct run *run);
 bool run_is_over(const struct run *run);
+/* Begins the rank's next call; `quiet`: as a blocking one, by cs_selection_run_quietly. It lives
+ * until the call is over. */
+void run_begin(struct run *run, int rank, struct cs_cached_choice *quiet);
+/* Steps a call once, unless it is over or is beginning. */
+void run_step(struct run *run, int rank, int call);
 /* Makes one call, from its begin to its end. */
 void run_blocking(struct run *run, int rank, int call);
 /* All are over: nothing may be left. */

@@ -58,6 +58,9 @@ struct world {
 	struct message *messages;
 	struct meeting *meetings_under_way;
 	struct datagram *datagrams;
+	bool shares_leaders; /* epochs' exchanges go by the leaders' group, as other collectives;
+			      * else by one of their own */
+	struct seat exchanges[WORLD_MOST]; /* by node */
 	bool has_windows, counts_first; /* a counter grows before its data has come, which is
 					 * wrong */
 	int parts_put;           /* in windows, of messages that more followed of */
@@ -74,6 +77,8 @@ struct world {
 void world_make(struct world *world, const int *sizes, bool cyclic, int lanes,
 		const struct cs_node_shape *shape, uint64_t seed);
 void world_clear(struct world *world);
+/* What a rank that waits does now and then: progress of its other operations. NULL: nothing. */
+extern void (*world_progress)(void);
 /* Where a job that ends itself goes on; NULL: that is a failure. */
 extern jmp_buf *world_after_end;
 /* Notes a failure, if it is the first. */

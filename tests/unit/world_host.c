@@ -219,12 +219,14 @@ deliver_sum(const struct meeting *meeting, int self)
 static void
 deliver_max(const struct meeting *meeting, int self)
 {
-	uint64_t most = 0, value;
-	for (int i = 0; i < meeting->members; i++) {
-		memcpy(&value, meeting->guests[i].copy, sizeof value);
-		most = value > most ? value : most;
+	for (size_t at = 0; at < meeting->count; at++) {
+		uint64_t most = 0, value;
+		for (int i = 0; i < meeting->members; i++) {
+			memcpy(&value, meeting->guests[i].copy + at * sizeof value, sizeof value);
+			most = value > most ? value : most;
+		}
+		memcpy(meeting->guests[self].out + at * sizeof most, &most, sizeof most);
 	}
-	memcpy(meeting->guests[self].out, &most, sizeof most);
 }
 
 static void
@@ -444,9 +446,15 @@ reduce_scatter(void *group, const void *in, void *out, const size_t *counts,
 static unsigned
 max(void *group, uint64_t *values, size_t count, struct cs_request *request)
 {
+	struct seat *leader = group, *own = &leader->world->exchanges[leader->rank];
+	own->world = leader->world;
+	own->group = 1 + CS_LANES;
+	own->rank = leader->rank;
 	struct guest guest = { .in = (char *)values, .out = (char *)values,
 			       .bytes = { count * sizeof *values } };
-	return meet(group, (struct meeting){ .kind = MAX }, guest, request);
+	bool is_apart = count == CS_EXCHANGED && !leader->world->shares_leaders;
+	return meet(is_apart ? own : leader,
+		    (struct meeting){ .kind = MAX, .count = count }, guest, request);
 }
 
 static struct cs_wire *
@@ -455,9 +463,13 @@ wire_of(void *group)
 	return &((struct seat *)group)->wire;
 }
 
+void (*world_progress)(void);
+
 static void
 progress(void)
 {
+	if (world_progress)
+		world_progress();
 }
 
 jmp_buf *world_after_end;
