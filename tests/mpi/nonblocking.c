@@ -1,0 +1,218 @@
+/* nonblocking: what programs do with non-blocking collectives beyond the differential test.
+ *
+ *   nonblocking [CASE...]    default: all cases, below */
+#include "check.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+/* --- early: the others are over while one rank makes no call of MPI --------------------------- */
+
+enum { BLOCK = 512 };
+
+static void
+start(int which, int absent, char *in, char *out, MPI_Request *request)
+{
+	MPI_Comm comm = MPI_COMM_WORLD;
+	switch (which) {
+	case 0: MPI_Iallreduce(in, out, BLOCK / 8, MPI_INT64_T, MPI_SUM, comm, request); break;
+	case 1: MPI_Iallreduce(in, out, 1, MPI_INT64_T, MPI_SUM, comm, request); break;
+	case 2: MPI_Ibcast(rank == absent ? in : out, BLOCK, MPI_CHAR, absent, comm, request); break;
+	case 3: MPI_Iallgather(in, 8, MPI_CHAR, out, 8, MPI_CHAR, comm, request); break;
+	case 4: MPI_Ibarrier(comm, request); break;
+	case 5: MPI_Ialltoall(in, 8, MPI_CHAR, out, 8, MPI_CHAR, comm, request); break;
+	case 6:
+		MPI_Igather(in, 8, MPI_CHAR, out, 8, MPI_CHAR, (absent + 1) % size, comm, request);
+		break;
+	case 7: MPI_Iscatter(in, 8, MPI_CHAR, out, 8, MPI_CHAR, absent, comm, request); break;
+	case 8:
+		MPI_Ireduce(in, out, BLOCK / 8, MPI_INT64_T, MPI_SUM, (absent + 1) % size, comm,
+			    request);
+		break;
+	case 9: MPI_Iscan(in, out, 1, MPI_INT64_T, MPI_SUM, comm, request); break;
+	}
+}
+
+static void
+early(void)
+{
+	MPI_Win window;
+	_Atomic int *over;
+	MPI_Aint bytes;
+	int unit;
+	char in[BLOCK * 8] = { 0 }, out[BLOCK * 8];
+	PMPI_Win_allocate_shared(rank ? 0 : 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, (void *)&over,
+				 &window);
+	PMPI_Win_shared_query(window, 0, &bytes, &unit, (void *)&over);
+	if (!rank)
+		*over = 0;
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int which = 0, target = 0; which < 10; which++) {
+		MPI_Request request;
+		start(which, which % size, in, out, &request);
+		/* Asks again and again without a call, until all others are over. */
+		while (rank == which % size && atomic_load(over) < target + size - 1)
+			sched_yield();
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		atomic_fetch_add(over, 1);
+		target += size;
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	PMPI_Win_free(&window);
+}
+
+/* --- many: more than can be under way --------------------------------------------------------- */
+
+static void
+many(void)
+{
+	enum { CALLS = 3000 };
+	static int in[CALLS], out[CALLS];
+	static MPI_Request requests[CALLS];
+	static MPI_Status statuses[CALLS];
+	int sum = size * (size - 1) / 2, one = rank, all = 0;
+	for (int i = 0; i < CALLS; i++) {
+		in[i] = rank + i;
+		MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+		if (i == CALLS / 2) /* behind some thousand that have not begun */
+			MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	}
+	MPI_Waitall(CALLS, requests, statuses);
+	CHECK(all == sum, "the blocking call gave %d, not %d", all, sum);
+	for (int i = 0; i < CALLS; i++)
+		CHECK(out[i] == sum + size * i, "call %d gave %d, not %d", i, out[i], sum + size * i);
+}
+
+/* --- orders: other orders on different ranks across communicators ------------------------------ */
+
+static void
+orders(void)
+{
+	enum { COMMS = 4 };
+	MPI_Comm comms[COMMS];
+	MPI_Request requests[COMMS];
+	int in[COMMS], out[COMMS], one = rank, sum = size * (size - 1) / 2;
+	for (int i = 0; i < COMMS; i++) {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+		MPI_Barrier(comms[i]);
+	}
+	for (int turn = 0; turn < 100; turn++) {
+		for (int k = 0; k < COMMS; k++) {
+			int i = (k + rank + turn) % COMMS;
+			in[i] = rank + i;
+			MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, comms[i],
+				       &requests[i]);
+		}
+		int blocking = 0;
+		if (turn % 3 == 0)
+			MPI_Allreduce(&one, &blocking, 1, MPI_INT, MPI_SUM, comms[turn % COMMS]);
+		CHECK(turn % 3 || blocking == sum, "a blocking call between gave %d", blocking);
+		for (int k = 0; k < COMMS; k++)
+			MPI_Wait(&requests[(k + 2 * rank) % COMMS], MPI_STATUS_IGNORE);
+		for (int i = 0; i < COMMS; i++)
+			CHECK(out[i] == sum + size * i, "communicator %d gave %d", i, out[i]);
+	}
+	for (int i = 0; i < COMMS; i++)
+		MPI_Comm_free(&comms[i]);
+}
+
+/* --- freed: communicators and datatypes that are freed after the start ------------------------- */
+
+static void
+freed(void)
+{
+	for (int turn = 0; turn < 30; turn++) {
+		MPI_Comm comm;
+		MPI_Datatype every_other;
+		MPI_Request requests[2];
+		MPI_Status statuses[2];
+		int in = rank, sum = -1, data[64];
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Barrier(comm);
+		MPI_Type_vector(32, 1, 2, MPI_INT, &every_other);
+		MPI_Type_commit(&every_other);
+		for (int i = 0; i < 64; i++)
+			data[i] = rank ? -1 : i;
+		MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+		MPI_Ibcast(data, 1, every_other, 0, comm, &requests[1]);
+		MPI_Type_free(&every_other);
+		if (turn % 2)
+			MPI_Comm_free(&comm);
+		MPI_Waitall(2, requests, statuses);
+		CHECK(sum == size * (size - 1) / 2, "the sum is %d", sum);
+		for (int i = 0; i < 64; i++)
+			CHECK(data[i] == (i % 2 && rank ? -1 : i), "element %d is %d", i, data[i]);
+		if (turn % 2 == 0)
+			MPI_Comm_free(&comm);
+	}
+}
+
+/* --- mixed: among messages and nulls, by names that are not intercepted ------------------------ */
+
+static void
+mixed(void)
+{
+	for (int turn = 0; turn < 60; turn++) {
+		MPI_Request requests[5] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL,
+					    MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+		MPI_Status statuses[5];
+		int next = (rank + 1) % size, before = (rank + size - 1) % size;
+		int in = rank, sum = -1, root = turn % size, value = rank == root ? turn : -1, got,
+		    flag = 0, index, seen = 0;
+		MPI_Irecv(&got, 1, MPI_INT, before, turn, MPI_COMM_WORLD, &requests[0]);
+		MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+		MPI_Isend(&in, 1, MPI_INT, next, turn, MPI_COMM_WORLD, &requests[3]);
+		MPI_Ibcast(&value, 1, MPI_INT, root, MPI_COMM_WORLD, &requests[4]);
+		switch (turn % 6) {
+		case 0: MPI_Waitall(5, requests, statuses); break;
+		case 1: PMPI_Waitall(5, requests, statuses); break;
+		case 2:
+			while (PMPI_Waitany(5, requests, &index, statuses), index != MPI_UNDEFINED)
+				seen++;
+			CHECK(seen == 4, "%d requests were completed, not 4", seen);
+			break;
+		case 3:
+			while (!flag)
+				PMPI_Testall(5, requests, &flag, statuses);
+			break;
+		case 4:
+			while (!flag)
+				MPI_Request_get_status(requests[1], &flag, statuses);
+			CHECK(requests[1] != MPI_REQUEST_NULL, "the request is gone");
+			MPI_Waitall(5, requests, statuses);
+			break;
+		case 5:
+			while (MPI_Waitany(5, requests, &index, statuses), index != MPI_UNDEFINED)
+				seen++;
+			CHECK(seen == 4, "%d requests were completed, not 4", seen);
+			break;
+		}
+		CHECK(sum == size * (size - 1) / 2, "the sum is %d", sum);
+		CHECK(value == turn, "the broadcast value is %d, not %d", value, turn);
+		CHECK(got == before, "the message is %d, not %d", got, before);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = { { "early", early }, { "many", many }, { "orders", orders },
+		      { "freed", freed }, { "mixed", mixed } };
+	check_begin(&argc, &argv, &rank, &size);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		bool is_wanted = argc == 1;
+		for (int k = 1; k < argc; k++)
+			is_wanted = is_wanted || !strcmp(argv[k], cases[i].name);
+		if (is_wanted)
+			cases[i].run();
+	}
+	return check_finish("nonblocking");
+}
