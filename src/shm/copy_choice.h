@@ -29,8 +29,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a block below which it is copied in and out, and nothing is measured */
-#define CS_COPY_CHOICE_LEAST (8 << 10)
 #define CS_COPY_CHOICE_SIZES 5 /* classes of blocks: below 32K, 128K, 512K, 2M, and all others */
 
 enum cs_copy_protocol { CS_COPY_IN_COPY_OUT, CS_SINGLE_COPY, CS_COPY_CHOICES };
