@@ -1,8 +1,8 @@
-/* bench/facts.c — facts of a node, measured longer than by the library (src/shm/measure.h). */
+/* bench/facts.c — facts of a node, measured longer than by the library (src/shm/measure.c). */
 #include "bench.h"
 
 #include "node.h"
-#include "shm/measure.h"
+#include "shm/node_facts.h"
 
 #include <mpi.h>
 #include <sched.h>
@@ -33,7 +33,7 @@ play_turn(char *lines, int local)
 	CPU_SET(shared, &one);
 	bool is_there = !sched_setaffinity(0, sizeof one, &one);
 	/* Without the other rank's answer in time the result is 0. */
-	uint32_t ns = is_there ? cs_measure_hop_ns(balls, local == 1, true, 1000, MOST_NS) : 0;
+	uint32_t ns = is_there ? cs_measure_hop(balls, local == 1, true, 100, MOST_NS) : 0;
 	if (is_known)
 		sched_setaffinity(0, sizeof before, &before);
 	return ns * 1e-9;
@@ -55,7 +55,7 @@ bench_facts_print(const struct bench_world *world)
 		       "by each job\n"
 		       "  copy_rate: %u\n  line_ns: %.0f\n  turn_ns: %.0f\n  page_ns: %u\n"
 		       "  call_ns: %u\n",
-		       cs_measure_copy_rate(20000), line * 1e9, turn * 1e9,
-		       cs_measure_page_ns(5000), cs_measure_call_ns(20000));
+		       cs_measure(CS_COPY_RATE, 5000), line * 1e9, turn * 1e9,
+		       cs_measure(CS_PAGE_NS, 200), cs_measure(CS_CALL_NS, 20000));
 	bench_gather_quietly();
 }

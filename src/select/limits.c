@@ -9,7 +9,7 @@
 
 #define LIMIT(member) #member, .offset = offsetof(struct cs_limits, member)
 #define FACT(member, text) \
-	{ LIMIT(member), .high = 1000000, .multiple = 1, .meaning = text "; 0: measured" }
+	{ LIMIT(member), .high = CS_FACT_MOST, .multiple = 1, .meaning = text "; 0: measured" }
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
@@ -53,7 +53,7 @@ const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT] = {
 	  .meaning = "us that ranks wait for the last one in the mean: imbalance is moderate" },
 	{ LIMIT(imbalance_strong), .low = 1, .high = 1000000, .multiple = 1,
 	  .meaning = "us that ranks wait for the last one in the mean: imbalance is strong" },
-	FACT(copy_rate, "bytes per us that a core copies in its caches"),
+	FACT(copy_rate, "bytes per us that a core copies out of a shared cache"),
 	FACT(line_ns, "ns from a publication until a rank on another core sees it"),
 	FACT(turn_ns, "ns of the same if ranks share cores"),
 	FACT(page_ns, "ns of the first store to a page of shared memory"),

@@ -1,85 +1,69 @@
-/* shm/measure.c — measures copies, pages, calls of process_vm_readv, and hops between two ranks. */
-#include "shm/measure.h"
-
+/* shm/measure.c — measures facts of a node, and a hop between two ranks. */
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "shm/node_facts.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define COPIED ((size_t)32 << 10) /* bytes, with their source in a core's own cache */
+#define COPIED ((size_t)32 << 10) /* bytes */
+#define OWN ((size_t)1 << 20)     /* of a core's own cache, if that is not known */
 #define PAGES 16
-#define CALLS 4
 #define POLLS 1000 /* before a look at the clock, and a yield; a tenth if cores are shared */
+#define TRIPS 8    /* of an attempt */
 #define OVER UINT32_MAX
 
 static uint32_t
 limited(uint64_t value)
 {
-	return value < CS_MEASURE_MOST ? (uint32_t)value : CS_MEASURE_MOST;
+	return value < CS_FACT_MOST ? (uint32_t)value : CS_FACT_MOST;
 }
 
-static uint64_t
-lesser_since(uint64_t start, uint64_t least)
+/* Does once what is timed. */
+static bool
+attempt(enum cs_node_fact fact, char *memory, size_t page)
 {
-	uint64_t taken = cs_clock_ns() - start + 1;
-	return taken < least ? taken : least;
+	static char room[COPIED];
+	struct iovec from = { memory, sizeof(uint64_t) }, to = { room, sizeof(uint64_t) };
+	if (fact == CS_CALL_NS)
+		return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof(uint64_t);
+	if (fact == CS_COPY_RATE)
+		memcpy(room, memory, COPIED);
+	for (size_t i = 0; fact == CS_PAGE_NS && i < PAGES; i++)
+		memory[i * page] = 1;
+	__asm__ volatile("" ::"r"(room), "r"(memory) : "memory");
+	return true;
 }
 
 uint32_t
-cs_measure_copy_rate(unsigned attempts)
+cs_measure(enum cs_node_fact fact, unsigned attempts)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), step = COPIED, bytes = COPIED;
+	long own = sysconf(_SC_LEVEL2_CACHE_SIZE);
 	uint64_t least = UINT64_MAX;
-	char *memory = malloc(2 * COPIED);
-	if (!memory)
+	bool is_known = true;
+	/* A copy's source is in no core's own cache, as what another rank has written. */
+	if (fact == CS_COPY_RATE)
+		bytes = 2 * (own > 0 ? (size_t)own : OWN) / COPIED * COPIED + COPIED;
+	if (fact == CS_PAGE_NS)
+		bytes = attempts * (step = PAGES * page);
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
 		return 0;
-	memset(memory, 1, 2 * COPIED);
-	for (unsigned i = 0; i < attempts; i++) {
-		uint64_t start = cs_clock_ns();
-		memcpy(memory + i % 2 * COPIED, memory + (i + 1) % 2 * COPIED, COPIED);
-		__asm__ volatile("" ::"r"(memory) : "memory");
-		least = lesser_since(start, least);
+	if (fact != CS_PAGE_NS)
+		memset(memory, 1, bytes);
+	for (unsigned i = 0; is_known && i < attempts; i++) {
+		uint64_t start = cs_clock_ns(), taken;
+		is_known = attempt(fact, memory + i * step % bytes, page);
+		taken = cs_clock_ns() - start + 1;
+		least = taken < least ? taken : least;
 	}
-	free(memory);
-	return limited(COPIED * 1000 / least);
-}
-
-uint32_t
-cs_measure_page_ns(unsigned attempts)
-{
-	uint64_t least = UINT64_MAX;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	for (unsigned i = 0; i < attempts; i++) {
-		volatile char *pages = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
-					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		if (pages == MAP_FAILED)
-			return 0;
-		uint64_t start = cs_clock_ns();
-		for (size_t k = 0; k < PAGES; k++)
-			pages[k * page] = 1;
-		least = lesser_since(start, least);
-		munmap((void *)pages, PAGES * page);
-	}
-	return attempts ? limited(least / PAGES) : 0;
-}
-
-uint32_t
-cs_measure_call_ns(unsigned attempts)
-{
-	uint64_t least = UINT64_MAX, from = 1, to;
-	struct iovec source = { &from, sizeof from }, target = { &to, sizeof to };
-	for (unsigned i = 0; i < attempts; i++) {
-		uint64_t start = cs_clock_ns();
-		for (int k = 0; k < CALLS; k++)
-			if (process_vm_readv(getpid(), &target, 1, &source, 1, 0) != sizeof to)
-				return 0;
-		least = lesser_since(start, least);
-	}
-	return attempts ? limited(least / CALLS) : 0;
+	munmap(memory, bytes);
+	return !is_known ? 0 : fact == CS_COPY_RATE ? limited(COPIED * 1000 / least)
+	       : limited(fact == CS_PAGE_NS ? least / PAGES + 1 : least);
 }
 
 /* Waits until the other rank's ball is at least `round`. False: it has given up, or it is late. */
@@ -97,32 +81,29 @@ catch(_Atomic uint32_t *ball, uint32_t round, unsigned polls, uint64_t until_ns)
 }
 
 uint32_t
-cs_measure_hop_ns(_Atomic uint32_t *const ball[2], bool is_second, bool shares_cores,
-		  unsigned attempts, uint64_t most_ns)
+cs_measure_hop(_Atomic uint32_t *const ball[2], bool is_second, bool shares_cores,
+	       unsigned attempts, uint64_t most_ns)
 {
-	uint64_t begin = cs_clock_ns(), least = UINT64_MAX, total = 0;
+	uint64_t start = cs_clock_ns(), until = start + most_ns, least = UINT64_MAX, total = 0;
 	unsigned polls = shares_cores ? POLLS / 10 : POLLS;
-	uint32_t trips = attempts * CS_MEASURE_TRIPS, trip = 0;
-	for (uint64_t start = begin; trip < trips; trip++) {
+	/* The first attempt also waits for the other rank to come. */
+	uint32_t trip = 0, trips = (attempts + 1) * TRIPS;
+	for (; trip < trips; trip++) {
 		if (!is_second)
 			atomic_store_explicit(ball[0], trip + 1, memory_order_release);
-		if (!catch(ball[!is_second], trip + 1, polls, begin + most_ns))
+		if (!catch(ball[!is_second], trip + 1, polls, until))
 			break;
 		if (is_second)
 			atomic_store_explicit(ball[1], trip + 1, memory_order_release);
-		if ((trip + 1) % CS_MEASURE_TRIPS)
+		if ((trip + 1) % TRIPS)
 			continue;
-		uint64_t now = cs_clock_ns();
-		/* The first attempt also waits for the other rank to come. */
-		total += trip >= CS_MEASURE_TRIPS ? now - start : 0;
-		least = trip >= CS_MEASURE_TRIPS && now - start < least ? now - start : least;
+		uint64_t now = cs_clock_ns(), taken = now - start;
+		total += trip < TRIPS ? 0 : taken;
+		least = trip < TRIPS || least < taken ? least : taken;
 		start = now;
 	}
-	bool is_complete = trip == trips && trips > CS_MEASURE_TRIPS;
-	if (!is_complete)
+	if (trip < trips)
 		atomic_store_explicit(ball[is_second], OVER, memory_order_release);
-	if (is_second || !is_complete)
-		return 0;
-	uint64_t time = shares_cores ? total / (attempts - 1) : least;
-	return limited(time / (2 * CS_MEASURE_TRIPS) + 1);
+	return is_second || trip < trips
+	       ? 0 : limited((shares_cores ? total / attempts : least) / (2 * TRIPS) + 1);
 }

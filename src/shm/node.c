@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "shm/arrive.h"
-#include "shm/measure.h"
 
 #include <sched.h>
 #include <string.h>
@@ -244,15 +243,11 @@ cs_node_init_others(struct cs_node *node)
 void
 cs_node_measure_alone(struct cs_node *node)
 {
-	static uint32_t (*const measure[CS_FACTS_MEASURED])(unsigned) = {
-		[CS_COPY_RATE] = cs_measure_copy_rate, [CS_PAGE_NS] = cs_measure_page_ns,
-		[CS_CALL_NS] = cs_measure_call_ns
-	};
-	for (int fact = 0; node->shape.local == 0 && fact < CS_FACTS_MEASURED; fact++) {
+	for (enum cs_node_fact fact = 0; !node->shape.local && fact < CS_FACTS_MEASURED; fact++) {
 		uint32_t value = node->shape.facts.of[fact];
 		value = value ? value : atomic_load(&measured[fact]);
-		if (!value && measure[fact])
-			atomic_store(&measured[fact], value = measure[fact](8));
+		if (!value && fact != CS_LINE_NS && fact != CS_TURN_NS)
+			atomic_store(&measured[fact], value = cs_measure(fact, 8));
 		node->head->facts[fact] = value;
 	}
 }
@@ -265,7 +260,7 @@ cs_node_measure_hop(struct cs_node *node)
 	int fact = node->facts.shares_cores ? CS_TURN_NS : CS_LINE_NS, local = node->shape.local;
 	if (local > 1 || node->shape.size < 2 || head->facts[fact])
 		return;
-	uint32_t ns = cs_measure_hop_ns(balls, local == 1, node->facts.shares_cores, 16, 1000000);
+	uint32_t ns = cs_measure_hop(balls, local == 1, node->facts.shares_cores, 16, 1000000);
 	if (local == 0)
 		atomic_store(&measured[fact], head->facts[fact] = ns);
 }

@@ -4,12 +4,13 @@
 #ifndef CS_SHM_NODE_FACTS_H
 #define CS_SHM_NODE_FACTS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum cs_node_fact {
-	CS_COPY_RATE, /* bytes per us that a core copies in its own caches */
+	CS_COPY_RATE, /* bytes per us that a core copies out of a shared cache */
 	CS_LINE_NS,   /* from the publication of a line until a rank on another core has seen it */
 	CS_TURN_NS,   /* the same if ranks share cores, and the reader has to get one first */
 	CS_PAGE_NS,   /* first store to a page of shared memory */
@@ -31,13 +32,23 @@ extern const struct cs_node_facts cs_node_facts_usual;
 
 struct cs_node;
 
-/* Measure the facts that are neither given nor known to the process of local rank 0, in some tenths
- * of a millisecond: by that rank alone, after its cs_node_init_own; then, after
- * cs_node_init_others, with local rank 1, both for at most a millisecond. When local rank 0 has
- * published a line after that, all take the facts. */
+/* Measure the facts that are neither given nor known to the process of local rank 0: by that rank
+ * alone, after its cs_node_init_own, in about a millisecond; then, after cs_node_init_others, with
+ * local rank 1, both for at most a millisecond. When local rank 0 has published a line after that,
+ * all take the facts. */
 void cs_node_measure_alone(struct cs_node *node);
 void cs_node_measure_hop(struct cs_node *node);
 void cs_node_take_facts(struct cs_node *node);
+
+/* Measures CS_COPY_RATE, CS_PAGE_NS or CS_CALL_NS: the best of so many attempts, of some us each.
+ * 0: not known. */
+#define CS_FACT_MOST 1000000
+uint32_t cs_measure(enum cs_node_fact fact, unsigned attempts);
+/* Measures CS_TURN_NS or CS_LINE_NS between two ranks, which call it together (`is_second` on one),
+ * as the mean or the best of so many attempts. *ball[0] and *ball[1], in cache lines of their own,
+ * are 0 before. Each returns after `most_ns` in any case, the second one always 0. */
+uint32_t cs_measure_hop(_Atomic uint32_t *const ball[2], bool is_second, bool shares_cores,
+			unsigned attempts, uint64_t most_ns);
 
 /* Time of a hop: from a publication until another rank of the node has seen it. */
 static inline uint64_t

@@ -109,7 +109,7 @@ struct cs_node_head {
 	_Alignas(CS_APART) uint32_t facts[CS_FACTS_MEASURED];
 	struct {
 		_Alignas(CS_APART) _Atomic uint32_t ball;
-	} hop[2]; /* shm/measure.h */
+	} hop[2]; /* of cs_measure_hop */
 };
 
 #endif

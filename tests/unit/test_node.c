@@ -3,7 +3,6 @@
 #include "unit.h"
 
 #include "algorithms/node/rounds.h"
-#include "shm/measure.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -816,15 +815,15 @@ TEST(a_rank_measures_no_hop_if_the_other_one_does_not_come)
 		static _Atomic uint32_t ball[2];
 		_Atomic uint32_t *const balls[2] = { &ball[0], &ball[1] };
 		ball[0] = ball[1] = 0;
-		assert_int_equal(cs_measure_hop_ns(balls, !who, who, 16, 0), 0);
-		assert_int_equal(cs_measure_hop_ns(balls, who, who, 16, UINT32_MAX), 0);
+		assert_int_equal(cs_measure_hop(balls, !who, who, 16, 0), 0);
+		assert_int_equal(cs_measure_hop(balls, who, who, 16, UINT32_MAX), 0);
 	}
 }
 
 static void *
 answer(void *balls)
 {
-	cs_measure_hop_ns(balls, true, true, 4, UINT64_C(60000000000));
+	cs_measure_hop(balls, true, true, 4, UINT64_C(60000000000));
 	return NULL;
 }
 
@@ -834,7 +833,7 @@ TEST(two_ranks_measure_a_hop)
 	_Atomic uint32_t *const balls[2] = { &ball[0], &ball[1] };
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, answer, (void *)balls), 0);
-	assert_true(cs_measure_hop_ns(balls, false, true, 4, UINT64_C(60000000000)) > 0);
+	assert_true(cs_measure_hop(balls, false, true, 4, UINT64_C(60000000000)) > 0);
 	pthread_join(thread, NULL);
 }
 
