@@ -14,7 +14,7 @@
  *               for all
  *   by copies   readers publish the times of their copies, and each owner, which measures its own,
  *               decides for its own blocks: if an owner may return before a reader has read
- *               (gather, scatter), or ranks that share cores wait for a core more than for copies
+ *               (gather, scatter, bcast)
  *
  * No agreement is necessary: an owner's line says where its block is. */
 #ifndef CS_SHM_COPY_CHOICE_H

@@ -13,7 +13,6 @@
 #define OWN ((size_t)1 << 20)     /* of a core's own cache, if that is not known */
 #define PAGES 16
 #define POLLS 1000 /* before a look at the clock, and a yield; a tenth if cores are shared */
-#define TRIPS 8    /* of an attempt */
 #define OVER UINT32_MAX
 
 static uint32_t
@@ -81,29 +80,23 @@ catch(_Atomic uint32_t *ball, uint32_t round, unsigned polls, uint64_t until_ns)
 }
 
 uint32_t
-cs_measure_hop(_Atomic uint32_t *const ball[2], bool is_second, bool shares_cores,
-	       unsigned attempts, uint64_t most_ns)
+cs_measure_hop(_Atomic uint32_t *const ball[2], bool is_second, bool shares_cores, uint32_t trips,
+	       uint64_t most_ns)
 {
-	uint64_t start = cs_clock_ns(), until = start + most_ns, least = UINT64_MAX, total = 0;
-	unsigned polls = shares_cores ? POLLS / 10 : POLLS;
-	/* The first attempt also waits for the other rank to come. */
-	uint32_t trip = 0, trips = (attempts + 1) * TRIPS;
-	for (; trip < trips; trip++) {
+	uint64_t start = cs_clock_ns(), until = start + most_ns;
+	uint32_t trip = 0;
+	/* The first trip also waits for the other rank to come. */
+	for (; trip <= trips; trip++) {
+		start = trip == 1 ? cs_clock_ns() : start;
 		if (!is_second)
 			atomic_store_explicit(ball[0], trip + 1, memory_order_release);
-		if (!catch(ball[!is_second], trip + 1, polls, until))
+		if (!catch(ball[!is_second], trip + 1, shares_cores ? POLLS / 10 : POLLS, until))
 			break;
 		if (is_second)
 			atomic_store_explicit(ball[1], trip + 1, memory_order_release);
-		if ((trip + 1) % TRIPS)
-			continue;
-		uint64_t now = cs_clock_ns(), taken = now - start;
-		total += trip < TRIPS ? 0 : taken;
-		least = trip < TRIPS || least < taken ? least : taken;
-		start = now;
 	}
-	if (trip < trips)
+	if (trip <= trips)
 		atomic_store_explicit(ball[is_second], OVER, memory_order_release);
-	return is_second || trip < trips
-	       ? 0 : limited((shares_cores ? total / attempts : least) / (2 * TRIPS) + 1);
+	return is_second || trip <= trips
+	       ? 0 : limited((cs_clock_ns() - start) / (2 * (uint64_t)trips) + 1);
 }

@@ -260,7 +260,7 @@ cs_node_measure_hop(struct cs_node *node)
 	int fact = node->facts.shares_cores ? CS_TURN_NS : CS_LINE_NS, local = node->shape.local;
 	if (local > 1 || node->shape.size < 2 || head->facts[fact])
 		return;
-	uint32_t ns = cs_measure_hop(balls, local == 1, node->facts.shares_cores, 16, 1000000);
+	uint32_t ns = cs_measure_hop(balls, local == 1, node->facts.shares_cores, 128, 1000000);
 	if (local == 0)
 		atomic_store(&measured[fact], head->facts[fact] = ns);
 }

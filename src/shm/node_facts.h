@@ -44,11 +44,11 @@ void cs_node_take_facts(struct cs_node *node);
  * 0: not known. */
 #define CS_FACT_MOST 1000000
 uint32_t cs_measure(enum cs_node_fact fact, unsigned attempts);
-/* Measures CS_TURN_NS or CS_LINE_NS between two ranks, which call it together (`is_second` on one),
- * as the mean or the best of so many attempts. *ball[0] and *ball[1], in cache lines of their own,
- * are 0 before. Each returns after `most_ns` in any case, the second one always 0. */
+/* Measures CS_TURN_NS or CS_LINE_NS between two ranks, which call it together (`is_second` on one):
+ * the mean of so many round trips. *ball[0] and *ball[1], in cache lines of their own, are 0
+ * before. Each returns after `most_ns` in any case, the second one always 0. */
 uint32_t cs_measure_hop(_Atomic uint32_t *const ball[2], bool is_second, bool shares_cores,
-			unsigned attempts, uint64_t most_ns);
+			uint32_t trips, uint64_t most_ns);
 
 /* Time of a hop: from a publication until another rank of the node has seen it. */
 static inline uint64_t

@@ -1,4 +1,4 @@
-/* Barrier, hierarchical: each rank raises its flag. Up to `read_all` ranks on a node all read all
+/* Barrier, hierarchical: each rank raises its flag. Up to `all_read` ranks on a node all read all
  * (one hop); beyond, the leader collects and releases (two hops, 2m lines instead of m^2). Several
  * nodes: the leaders' host barrier in between. */
 #include "algorithms/algorithm.h"
@@ -98,7 +98,7 @@ const struct cs_algorithm cs_algorithm_barrier_hier_host = {
 	.name = "hier:host",
 	.summary = "flags on the node, host barrier between leaders",
 	.needs = { .several_per_node = true },
-	.params = { [READ_ALL] = { "read_all", "ranks of a node that read each other's flags; of "
+	.params = { [READ_ALL] = { "all_read", "ranks of a node that read each other's flags; of "
 					       "more the leader reads all and answers", 16, 2,
 				   CS_INF } },
 	.composes = true,

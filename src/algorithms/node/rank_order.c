@@ -180,7 +180,7 @@ cs_rank_order_operands(struct cs_op *op, const struct cs_reduction *reduction, c
 bool
 cs_rank_order_is_single_copy(struct cs_op *op, size_t from)
 {
-	/* Of each other rank, a part of its vector and of its result. */
+	/* Parts of each other rank's vector, and of its result, are read. */
 	size_t calls = 2 * ((size_t)op->team->node.shape.size - 1);
 	return op->call.reduction.kernel && op->call.bytes > CS_INLINE &&
 	       cs_single_copy_by_calls(op, from, op->call.bytes, calls);
