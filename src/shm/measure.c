@@ -1,6 +1,5 @@
 /* shm/measure.c — measures facts of a node, and a hop between two ranks. */
 #include "base/clock.h"
-#include "base/cpu.h"
 #include "shm/node_facts.h"
 
 #include <sched.h>
@@ -10,7 +9,7 @@
 #include <unistd.h>
 
 #define COPIED ((size_t)32 << 10) /* bytes */
-#define OWN ((size_t)1 << 20)     /* of a core's own cache, if that is not known */
+#define BEYOND ((size_t)4 << 20)  /* more than a core's own cache */
 #define PAGES 16
 #define POLLS 1000 /* before a look at the clock, and a yield; a tenth if cores are shared */
 #define OVER UINT32_MAX
@@ -23,9 +22,8 @@ limited(uint64_t value)
 
 /* Does once what is timed. */
 static bool
-attempt(enum cs_node_fact fact, char *memory, size_t page)
+attempt(enum cs_node_fact fact, char *memory, char *room, size_t page)
 {
-	static char room[COPIED];
 	struct iovec from = { memory, sizeof(uint64_t) }, to = { room, sizeof(uint64_t) };
 	if (fact == CS_CALL_NS)
 		return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof(uint64_t);
@@ -41,26 +39,26 @@ uint32_t
 cs_measure(enum cs_node_fact fact, unsigned attempts)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), step = COPIED, bytes = COPIED;
-	long own = sysconf(_SC_LEVEL2_CACHE_SIZE);
 	uint64_t least = UINT64_MAX;
 	bool is_known = true;
 	/* A copy's source is in no core's own cache, as what another rank has written. */
 	if (fact == CS_COPY_RATE)
-		bytes = 2 * (own > 0 ? (size_t)own : OWN) / COPIED * COPIED + COPIED;
+		bytes = BEYOND;
 	if (fact == CS_PAGE_NS)
 		bytes = attempts * (step = PAGES * page);
-	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, bytes + COPIED, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return 0;
 	if (fact != CS_PAGE_NS)
-		memset(memory, 1, bytes);
+		memset(memory, 1, bytes + COPIED);
 	for (unsigned i = 0; is_known && i < attempts; i++) {
 		uint64_t start = cs_clock_ns(), taken;
-		is_known = attempt(fact, memory + i * step % bytes, page);
+		is_known = attempt(fact, memory + i * step % bytes, memory + bytes, page);
 		taken = cs_clock_ns() - start + 1;
 		least = taken < least ? taken : least;
 	}
-	munmap(memory, bytes);
+	munmap(memory, bytes + COPIED);
 	return !is_known ? 0 : fact == CS_COPY_RATE ? limited(COPIED * 1000 / least)
 	       : limited(fact == CS_PAGE_NS ? least / PAGES + 1 : least);
 }

@@ -2,6 +2,7 @@
  * again, what a wait leaves as it was, and how an exchange deals with slots and memory. */
 #include "unit.h"
 
+#include "algorithms/node/bcast.h"
 #include "algorithms/node/rounds.h"
 
 #include <errno.h>
@@ -837,11 +838,13 @@ TEST(two_ranks_measure_a_hop)
 	pthread_join(thread, NULL);
 }
 
-/* As sizes were before they followed from facts. */
 TEST(usual_facts_give_usual_sizes)
 {
 	struct cs_node_facts facts = cs_node_facts_usual;
-	assert_int_equal(cs_facts_piece(&facts, 128), 128 << 10);
+	struct cs_node node = { .shape = { .slots = 4, .slot_bytes = 512 << 10 }, .facts = facts };
+	assert_int_equal(cs_node_bcast_piece(&node), 64 << 10);
+	node.facts.shares_cores = true;
+	assert_int_equal(cs_node_bcast_piece(&node), 512 << 10);
 	assert_int_equal(cs_facts_piece(&facts, 16), 16 << 10);
 	assert_int_equal(cs_facts_piece(&facts, 4), 4 << 10);
 	assert_int_equal(cs_facts_mapped(&facts, 4096), 16 << 10);
@@ -872,7 +875,10 @@ TEST(thresholds_are_monotone_in_the_facts)
 		size_t before[4] = { 0 };
 		for (uint32_t value = 1; value <= 1000000; value *= 10) {
 			facts.of[cases[i].fact] = value;
-			const size_t now[4] = { cs_facts_piece(&facts, 128),
+			struct cs_node node = { .shape = { .slots = 4, .slot_bytes = 512 << 10 },
+						.facts = facts };
+			const size_t now[4] = { cs_facts_piece(&facts, 16) +
+						cs_node_bcast_piece(&node),
 						cs_facts_single_copy(&facts, 2),
 						cs_facts_read_whole(&facts, 8, false),
 						cs_facts_mapped(&facts, 4096) };

@@ -17,7 +17,6 @@
 #include "algorithms/node/rank_order.h"
 #include "algorithms/node/small.h"
 
-#define PIECE 128 /* hops in whose time a piece is copied */
 #define LEAST_PIECE (4 << 10) /* bytes, as of other chunks */
 
 /* Bytes of a piece, which fits into a slot. */
@@ -26,7 +25,7 @@ piece_of(const struct cs_team *team, size_t wanted)
 {
 	size_t slot = team->node.shape.slot_bytes;
 	if (!wanted)
-		wanted = cs_facts_piece(&team->node.facts, PIECE);
+		wanted = cs_node_bcast_piece(&team->node);
 	else if (wanted < LEAST_PIECE)
 		wanted = LEAST_PIECE;
 	return wanted < slot ? wanted : slot;
@@ -267,8 +266,8 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.summary = "root -> node memory -> (host bcast between leaders) -> all",
 	.needs = { .several_per_node = true },
 	.params = { [CHUNK] = { "chunk",
-				"bytes per pipelined piece on one node; 0: so many that "
-				"publishing a piece takes little time", 0, 0, 64 << 20 },
+				"bytes per pipelined piece on one node; 0: by the node's "
+				"facts", 0, 0, 64 << 20 },
 		    [WIRE_CHUNK] = { "wire_chunk", "bytes per piece between nodes", 1 << 20,
 				     4 << 10, 64 << 20 },
 		    [LANES] = { "lanes", "ranks of a node that drive the wire with large "
