@@ -12,8 +12,8 @@ struct cs_node_reader {
 };
 
 /* Bytes of a piece of a pipeline: about sqrt(n * 2h), a power of two, where n is what the ring
- * holds and h what a core copies in a hop. n bytes in pieces of c take (n / c) * 2h + c beyond their
- * copy: a piece is published, and its slot released. */
+ * holds and h what a core copies in a hop. n bytes in pieces of c take (n / c) * 2h + c beyond
+ * their copy: a piece is published, and its slot released. */
 static inline size_t
 cs_node_bcast_piece(const struct cs_node *node)
 {
