@@ -53,7 +53,7 @@ const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT] = {
 	  .meaning = "us that ranks wait for the last one in the mean: imbalance is moderate" },
 	{ LIMIT(imbalance_strong), .low = 1, .high = 1000000, .multiple = 1,
 	  .meaning = "us that ranks wait for the last one in the mean: imbalance is strong" },
-	FACT(copy_rate, "bytes per us that a core copies out of a shared cache"),
+	FACT(copy_rate, "bytes per us that a core copies in its caches"),
 	FACT(line_ns, "ns from a publication until a rank on another core sees it"),
 	FACT(turn_ns, "ns of the same if ranks share cores"),
 	FACT(page_ns, "ns of the first store to a page of shared memory"),

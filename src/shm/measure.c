@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define COPIED ((size_t)32 << 10) /* bytes */
-#define BEYOND ((size_t)4 << 20)  /* more than a core's own cache */
+#define SOURCES ((size_t)512 << 10) /* more than the first cache */
 #define PAGES 16
 #define POLLS 1000 /* before a look at the clock, and a yield; a tenth if cores are shared */
 #define OVER UINT32_MAX
@@ -41,17 +41,14 @@ cs_measure(enum cs_node_fact fact, unsigned attempts)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), step = COPIED, bytes = COPIED;
 	uint64_t least = UINT64_MAX;
 	bool is_known = true;
-	/* A copy's source is in no core's own cache, as what another rank has written. */
+	int flags = MAP_SHARED | MAP_ANONYMOUS | (fact == CS_PAGE_NS ? 0 : MAP_POPULATE);
 	if (fact == CS_COPY_RATE)
-		bytes = BEYOND;
+		bytes = SOURCES;
 	if (fact == CS_PAGE_NS)
 		bytes = attempts * (step = PAGES * page);
-	char *memory = mmap(NULL, bytes + COPIED, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, bytes + COPIED, PROT_READ | PROT_WRITE, flags, -1, 0);
 	if (memory == MAP_FAILED)
 		return 0;
-	if (fact != CS_PAGE_NS)
-		memset(memory, 1, bytes + COPIED);
 	for (unsigned i = 0; is_known && i < attempts; i++) {
 		uint64_t start = cs_clock_ns(), taken;
 		is_known = attempt(fact, memory + i * step % bytes, memory + bytes, page);

@@ -247,7 +247,8 @@ cs_node_measure_alone(struct cs_node *node)
 		uint32_t value = node->shape.facts.of[fact];
 		value = value ? value : atomic_load(&measured[fact]);
 		if (!value && fact != CS_LINE_NS && fact != CS_TURN_NS)
-			atomic_store(&measured[fact], value = cs_measure(fact, 8));
+			atomic_store(&measured[fact], value = cs_measure(fact, fact == CS_PAGE_NS
+									 ? 2 : 8));
 		node->head->facts[fact] = value;
 	}
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum cs_node_fact {
-	CS_COPY_RATE, /* bytes per us that a core copies out of a shared cache */
+	CS_COPY_RATE, /* bytes per us that a core copies in its caches */
 	CS_LINE_NS,   /* from the publication of a line until a rank on another core has seen it */
 	CS_TURN_NS,   /* the same if ranks share cores, and the reader has to get one first */
 	CS_PAGE_NS,   /* first store to a page of shared memory */
