@@ -6,6 +6,7 @@
  * 	operation   buffers, the calls, known answers  measure        warm up, alternate, take times
  * 	first       from the first call on (--from-first)
  * 	imbalance   calls to which ranks come late (--imbalance)
+ * 	facts       of a node, for a tuning file (--node)
  * 	loggp       what a message costs (--loggp)     loggp_fit      parameters out of round trips
  * 	output      table, JSON, progress
  *
@@ -104,7 +105,7 @@ struct bench_options {
 	int pattern_count;
 	uint64_t seed; /* of random patterns */
 	const char *json;
-	bool is_quiet, wants_loggp, wants_first, wants_help, wants_version;
+	bool is_quiet, wants_loggp, wants_facts, wants_first, wants_help, wants_version;
 };
 
 /* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
@@ -199,8 +200,11 @@ bool bench_looks_free(const struct bench_case *what, const struct bench_world *w
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 int64_t bench_now(void);
-/* Collective over all ranks: a cache line's way from core to core, played by local ranks 0 and 1 of
- * the node that `is_here` names. 0 without shared memory. */
+/* Collective over all ranks: the longest time that `play` returns to local ranks 0 and 1 of the
+ * node that `is_here` names; it gets 960 bytes of shared memory, all zero. 0 without
+ * such. */
+double bench_on_lines(bool is_here, double (*play)(char *lines, int local));
+/* The same of a cache line's way from core to core. */
 double bench_line_seconds(bool is_here);
 /* Collective over all ranks. Ranks that come early sleep, and take no core from ranks that still
  * measure. */
@@ -253,6 +257,12 @@ struct bench_first {
  * only. */
 bool bench_first_measure(struct bench_first *first, const struct bench_case *what,
 			 const struct bench_options *options, int rank, int ranks);
+
+/* --- facts.c ---------------------------------------------------------------------------------- */
+
+/* Collective over all ranks; some seconds. Rank 0 prints the facts of its node as limits of a
+ * tuning file (docs/tuning.md). */
+void bench_facts_print(const struct bench_world *world);
 
 /* --- imbalance.c ------------------------------------------------------------------------------ */
 

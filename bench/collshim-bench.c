@@ -300,6 +300,8 @@ main(int argc, char **argv)
 			printf("collshim-bench %s (%s)\n", CS_VERSION, world.mpi);
 	} else if (options.wants_loggp) {
 		code = measure_network(&options, &world);
+	} else if (options.wants_facts) {
+		bench_facts_print(&world);
 	} else if (options.pattern_count && !bench_late_load(&options, &world, complaint)) {
 		if (speaks)
 			fprintf(stderr, "collshim-bench: --imbalance: %s\n", complaint);

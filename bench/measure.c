@@ -107,9 +107,9 @@ look_at_nodes(struct bench_world *world)
  * a busy machine most trials are disturbed: one that is not is short enough to lie within a moment
  * in which both run, and is tried for until the time is up, as rank 0 says in the line behind. */
 static double
-ping_pong(_Atomic unsigned *line, int rank)
+ping_pong(char *lines, int rank)
 {
-	_Atomic unsigned *is_last = line + 16;
+	_Atomic unsigned *line = (_Atomic unsigned *)(void *)lines, *is_last = line + 16;
 	double best = 1;
 	unsigned ball = 0;
 	int64_t end = bench_now() + LINE_NANOSECONDS;
@@ -155,7 +155,7 @@ bench_gather_quietly(void)
 }
 
 double
-bench_line_seconds(bool is_here)
+bench_on_lines(bool is_here, double (*play)(char *lines, int local))
 {
 	MPI_Comm node;
 	MPI_Win window;
@@ -166,7 +166,7 @@ bench_line_seconds(bool is_here)
 	PMPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
 	PMPI_Comm_rank(node, &local);
 	PMPI_Comm_size(node, &locals);
-	int has_window = PMPI_Win_allocate_shared(local == 0 ? 256 : 0, 1, MPI_INFO_NULL, node,
+	int has_window = PMPI_Win_allocate_shared(local == 0 ? 1024 : 0, 1, MPI_INFO_NULL, node,
 						  &memory, &window) ==
 			 MPI_SUCCESS;
 	int all_have;
@@ -180,13 +180,19 @@ bench_line_seconds(bool is_here)
 		PMPI_Barrier(MPI_COMM_WORLD);
 		if (is_here && locals > 1 && local < 2) /* 64: a line without a byte of what the MPI
 							 * may keep before */
-			seconds = ping_pong((_Atomic unsigned *)(void *)((char *)line + 64), local);
+			seconds = play((char *)line + 64, local);
 		bench_gather_quietly();
 		PMPI_Win_free(&window);
 	}
 	PMPI_Comm_free(&node);
 	PMPI_Allreduce(&seconds, &known, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 	return known;
+}
+
+double
+bench_line_seconds(bool is_here)
+{
+	return bench_on_lines(is_here, ping_pong);
 }
 
 /* The file whose function a call to `name` reaches, "" if that cannot be found out. */

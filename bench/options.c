@@ -17,6 +17,7 @@ enum {
 	OPT_IMBALANCE,
 	OPT_SEED,
 	OPT_LOGGP,
+	OPT_NODE,
 	OPT_REPEAT,
 	OPT_ROWS,
 	OPT_THROUGHPUT,
@@ -44,6 +45,7 @@ static const struct option long_options[] = {
 	{ "imbalance", required_argument, NULL, OPT_IMBALANCE },
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "loggp", no_argument, NULL, OPT_LOGGP },
+	{ "node", no_argument, NULL, OPT_NODE },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "rows", required_argument, NULL, OPT_ROWS },
 	{ "throughput", required_argument, NULL, OPT_THROUGHPUT },
@@ -103,6 +105,8 @@ bench_options_help(FILE *out)
 	      "within one, in LogGP's\n"
 	      "                           parameters; rates of copies and sums, and a flag's "
 	      "latency, on a node\n"
+	      "  --node                   no collectives: facts of the node of ranks 0 and 1, as "
+	      "limits of a tuning file\n"
 	      "  -t, --time SECONDS       to spend on a case, about; default 0.5\n"
 	      "  --repeat N               rounds in that time, host and ours once in each; default "
 	      "5\n"
@@ -475,6 +479,9 @@ read_option(struct reading *reading, int option, char **argv)
 		return CS_OK;
 	case OPT_LOGGP:
 		options->wants_loggp = true;
+		return CS_OK;
+	case OPT_NODE:
+		options->wants_facts = true;
 		return CS_OK;
 	case OPT_PER_RANK_MAX:
 		options->is_per_rank_max = true;

@@ -40,7 +40,7 @@ sum_up(struct cs_team *team, uint64_t number)
 	epoch->exchanged[CS_EXCHANGED_LATE] = apart < waited ? apart : waited;
 	epoch->exchanged[CS_EXCHANGED_WAITED] = waited;
 	epoch->exchanged[CS_EXCHANGED_WAITED_LESS] = ~waited;
-	epoch->exchanged[CS_EXCHANGED_SHARED] = team->node.is_oversubscribed;
+	epoch->exchanged[CS_EXCHANGED_SHARED] = team->node.facts.shares_cores;
 	epoch->samples = epoch->apart_ns = 0;
 	epoch->waited_before = epoch->waited_ns;
 	epoch->summed_at = number;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define LIMIT(member) #member, .offset = offsetof(struct cs_limits, member)
+#define FACT(member, text) \
+	{ LIMIT(member), .high = CS_FACT_MOST, .multiple = 1, .meaning = text "; 0: measured" }
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
@@ -51,6 +53,17 @@ const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT] = {
 	  .meaning = "us that ranks wait for the last one in the mean: imbalance is moderate" },
 	{ LIMIT(imbalance_strong), .low = 1, .high = 1000000, .multiple = 1,
 	  .meaning = "us that ranks wait for the last one in the mean: imbalance is strong" },
+	FACT(copy_rate, "bytes per us that a core copies in its caches"),
+	FACT(line_ns, "ns from a publication until a rank on another core sees it"),
+	FACT(turn_ns, "ns of the same if ranks share cores"),
+	FACT(page_ns, "ns of the first store to a page of shared memory"),
+	FACT(call_ns, "ns of reading a word of another process (process_vm_readv)"),
+	{ LIMIT(eager_bytes), .low = 1, .high = 1024 * MIB, .multiple = 1,
+	  .meaning = "bytes below which a rank that only sends does not wait for its readers" },
+	{ LIMIT(lanes_bytes), .low = 1, .high = 1024 * MIB, .multiple = 1,
+	  .meaning = "bytes from which on several ranks of a node drive the wire" },
+	{ LIMIT(rooted_small), .low = 1, .high = CS_SMALL, .multiple = 1,
+	  .meaning = "most bytes of a rooted call that lie in the call's small slot" },
 	{ LIMIT(ib_timeout), .low = 1, .high = 31, .multiple = 1,
 	  .meaning = "verbs: an unanswered packet is sent again after 4.096 us * 2^this, six "
 		     "times" },

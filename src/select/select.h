@@ -71,6 +71,11 @@ struct cs_limits {
 	size_t imbalance_moderate; /* us that ranks wait for the last of their node, in the mean:
 				    * from there on imbalance is moderate */
 	size_t imbalance_strong;   /* and from there on it is strong */
+	size_t copy_rate, line_ns, turn_ns, page_ns, call_ns; /* facts of a node: see
+				  * shm/node_facts.h; 0: measured */
+	size_t eager_bytes;      /* a rank does not wait for readers of less */
+	size_t lanes_bytes;      /* several ranks of a node drive the wire with so many or more */
+	size_t rooted_small;     /* most bytes of a rooted call in its small slot */
 	size_t ib_timeout;       /* of a packet: 4.096 us * 2^ib_timeout, sent seven times in all */
 };
 

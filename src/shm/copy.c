@@ -10,10 +10,6 @@
 
 #define LINE 64
 #define OUTLIER 4 /* times the mean of the others */
-/* One of so many copies below SHORT bytes is measured: reading the clock twice takes a tenth of the
- * shortest. Odd, to measure every slot of a ring. */
-#define SHORT_MEASURED 7
-#define SHORT ((size_t)64 << 10)
 /* Most bytes of one memcpy: above a core's own cache glibc (2.36, on AMD) no longer uses `rep
  * movsb`, which writes lines without reading them first (EPYC, into memory: 40 GB/s, else 30). */
 #define MOST_AT_ONCE ((size_t)256 << 10)
@@ -128,11 +124,10 @@ void
 cs_copy_large(struct cs_copy_policy *policy, void *to, const void *from, size_t bytes)
 {
 	enum cs_copy_way way = cs_copy_policy_next(policy, bytes);
-	if (bytes < SHORT && ++policy->unmeasured < SHORT_MEASURED) {
+	if (!cs_copy_is_measured(bytes, &policy->unmeasured)) {
 		copy(way, to, from, bytes);
 		return;
 	}
-	policy->unmeasured = 0;
 	uint64_t start = cs_clock_ns();
 	copy(way, to, from, bytes);
 	cs_copy_policy_note(policy, bytes, cs_clock_ns() - start);

@@ -39,6 +39,18 @@
 /* Kinds of calls (enum cs_coll), with access patterns of their own: each has its own choice */
 #define CS_COPY_PATTERNS 17
 
+/* Is the next copy measured? Reading the clock twice takes as long as copying 500 bytes: so one in
+ * seven is of copies below 64 KiB (odd, to measure every slot of a ring), and none below
+ * CS_COPY_LEAST. *left_out: copies since the last measured one. */
+static inline bool
+cs_copy_is_measured(size_t bytes, unsigned *left_out)
+{
+	if (bytes < CS_COPY_LEAST || (bytes < 4 * CS_COPY_LONG && ++*left_out < 7))
+		return false;
+	*left_out = 0;
+	return true;
+}
+
 enum cs_copy_kind { CS_COPY_SHORT_ONES, CS_COPY_LONG_ONES, CS_COPY_RESULTS, CS_COPY_KINDS };
 
 enum cs_copy_way { CS_COPY_CACHED, CS_COPY_STREAMED, CS_COPY_WAYS };

@@ -14,7 +14,7 @@
  *               for all
  *   by copies   readers publish the times of their copies, and each owner, which measures its own,
  *               decides for its own blocks: if an owner may return before a reader has read
- *               (gather, scatter), or ranks that share cores wait for a core more than for copies
+ *               (gather, scatter, bcast)
  *
  * No agreement is necessary: an owner's line says where its block is. */
 #ifndef CS_SHM_COPY_CHOICE_H
@@ -29,8 +29,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a block below which it is copied in and out, and nothing is measured */
-#define CS_COPY_CHOICE_LEAST (8 << 10)
 #define CS_COPY_CHOICE_SIZES 5 /* classes of blocks: below 32K, 128K, 512K, 2M, and all others */
 
 enum cs_copy_protocol { CS_COPY_IN_COPY_OUT, CS_SINGLE_COPY, CS_COPY_CHOICES };

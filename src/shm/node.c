@@ -13,6 +13,14 @@
 #define RESULTS_SETTLE ((size_t)8 << 20)
 #define HEADS (CS_SEGMENT_HEADER + 4096)
 
+const struct cs_node_facts cs_node_facts_usual = {
+	.of = { [CS_COPY_RATE] = 10000, [CS_LINE_NS] = 100, [CS_TURN_NS] = 3000,
+		[CS_PAGE_NS] = 400, [CS_CALL_NS] = 700, [CS_EAGER_BYTES] = 64 << 10,
+		[CS_LANES_BYTES] = 64 << 10, [CS_ROOTED_SMALL] = 511 }
+};
+/* Facts that this process has measured; 0: not yet. */
+static _Atomic uint32_t measured[CS_FACTS_MEASURED];
+
 /* Bytes from one slot to the next: an odd number of lines, so that the fronts of all slots are not
  * in the same cache set. */
 static size_t
@@ -102,6 +110,9 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 							     .slots.count = small_slots(shape),
 							     .stride = SMALL_STRIDE };
 	node->ring.count = shape->slots;
+	for (int fact = 0; fact < CS_NODE_FACTS; fact++)
+		node->facts.of[fact] = shape->facts.of[fact] ? shape->facts.of[fact]
+							     : cs_node_facts_usual.of[fact];
 	if (shape->area_slots)
 		node->table = area + areas_bytes(shape) - CS_NODE_TABLE;
 	node->arrivals = area + areas_bytes(shape);
@@ -222,9 +233,43 @@ cs_node_init_others(struct cs_node *node)
 			all[word] |= cs_node_rank(node, local)->cpus[word];
 	for (int word = 0; word < 16; word++)
 		cores += __builtin_popcountll(all[word]);
-	node->is_oversubscribed = cores && cores < node->shape.size;
+	node->facts.shares_cores = cores && cores < node->shape.size;
 	for (int local = 0; local < node->shape.size; local++)
 		if (local != node->shape.local && cs_node_is_same_core(node, local) &&
 		    node->same_core_count < CS_MAX_SAME_CORE)
 			node->same_core[node->same_core_count++] = local;
+}
+
+void
+cs_node_measure_alone(struct cs_node *node)
+{
+	for (enum cs_node_fact fact = 0; !node->shape.local && fact < CS_FACTS_MEASURED; fact++) {
+		uint32_t value = node->shape.facts.of[fact];
+		value = value ? value : atomic_load(&measured[fact]);
+		if (!value && fact != CS_LINE_NS && fact != CS_TURN_NS)
+			atomic_store(&measured[fact], value = cs_measure(fact, fact == CS_PAGE_NS
+									 ? 2 : 8));
+		node->head->facts[fact] = value;
+	}
+}
+
+void
+cs_node_measure_hop(struct cs_node *node)
+{
+	struct cs_node_head *head = node->head;
+	_Atomic uint32_t *const balls[2] = { &head->hop[0].ball, &head->hop[1].ball };
+	int fact = node->facts.shares_cores ? CS_TURN_NS : CS_LINE_NS, local = node->shape.local;
+	if (local > 1 || node->shape.size < 2 || head->facts[fact])
+		return;
+	uint32_t ns = cs_measure_hop(balls, local == 1, node->facts.shares_cores, 128, 1000000);
+	if (local == 0)
+		atomic_store(&measured[fact], head->facts[fact] = ns);
+}
+
+void
+cs_node_take_facts(struct cs_node *node)
+{
+	for (int fact = 0; fact < CS_FACTS_MEASURED; fact++)
+		if (node->head->facts[fact])
+			node->facts.of[fact] = node->head->facts[fact];
 }

@@ -58,6 +58,7 @@ struct cs_node_shape {
 	size_t area_slots, area_bytes; /* 0 for a team on one node */
 	size_t spin, yields;
 	enum cs_switch streams; /* non-temporal stores: shm/copy.h */
+	struct cs_node_facts facts; /* as given; 0: measured, or the usual ones */
 };
 
 /* Slots that are used in turn. */
@@ -94,7 +95,7 @@ struct cs_node {
 	struct cs_rank_head *self;
 	void *table; /* CS_NODE_TABLE bytes, behind the areas, filled by local rank 0 before the
 		      * first call; NULL: one node */
-	bool is_oversubscribed; /* more local ranks than cores they may use */
+	struct cs_node_facts facts;
 	bool is_readable; /* single copy works between all local ranks, as agreed */
 	uint64_t key; /* of processes and shape, for shm/pool.h; 0: not known */
 	int64_t only_cpu; /* the only CPU this process may use; -1: several */
@@ -224,7 +225,7 @@ void cs_node_common_share(const struct cs_node_shape *shape, size_t *from, size_
 
 /* Initialise a node with a committed segment, which it then owns. cs_node_init_own writes words
  * that others read before the first call; all local ranks must have called it before
- * cs_node_init_others, which finds whether the node is oversubscribed. */
+ * cs_node_init_others, which finds whether ranks share cores. */
 void cs_node_init(struct cs_node *node, const struct cs_node_shape *shape,
 		  struct cs_segment *segment, const struct cs_host *host);
 void cs_node_init_own(struct cs_node *node);
@@ -566,18 +567,17 @@ void cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, s
  * likely cannot read it, or have asked for help lately. */
 bool cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes);
 
-/* Should others read blocks of ours, of at most `bytes` >= CS_COPY_CHOICE_LEAST, by single copy
- * (shm/copy_choice.h)? `pattern`: an enum cs_coll. To be called once in each call, by all local
- * ranks. */
+/* Should others read blocks of ours, of at most `bytes`, by single copy (shm/copy_choice.h)?
+ * `pattern`: an enum cs_coll. To be called once in each call, by all local ranks. */
 bool cs_node_single_copy_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes);
 
-/* Number of copies of a large block, for the choice by copies, of each owner. Copy-in-copy-out: the
- * owner copies `copies_in` blocks and its readers `copies_out`, one after the other or side by
- * side. Single copy: the readers read `copies_out` blocks. */
+/* Number of copies of a large block, for the choice by copies, of each owner. If each rank has a
+ * core, the busiest owner copies `copies_in` blocks into slots while the busiest reader copies
+ * `copies_out` out of them. If they share cores, a block is copied in once and `readers` times out,
+ * one after the other. Single copy: the owner waits for its readers, too. */
 struct cs_copy_cost {
 	int reader; /* local rank; -1: all */
-	unsigned copies_in, copies_out;
-	bool is_side_by_side;
+	unsigned copies_in, copies_out, readers;
 };
 bool cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes,
 				   const struct cs_copy_cost *cost);

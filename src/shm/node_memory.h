@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "shm/copy_choice.h"
+#include "shm/node_facts.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -104,6 +105,11 @@ struct cs_node_head {
 	/* The call number of the last verdict written, and verdicts. */
 	_Alignas(CS_APART) _Atomic uint64_t verdict_call;
 	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT][CS_VERDICT_WORDS];
+	/* Written by local rank 0 when the node is made; 0: not known. */
+	_Alignas(CS_APART) uint32_t facts[CS_FACTS_MEASURED];
+	struct {
+		_Alignas(CS_APART) _Atomic uint32_t ball;
+	} hop[2]; /* of cs_measure_hop */
 };
 
 #endif

@@ -9,7 +9,6 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-#define POPULATED_AT_ONCE ((size_t)16 << 10) /* bytes of a slot */
 
 /* Error of MADV_POPULATE_WRITE, which maps and zeroes pages of a slot at once before they are first
  * used, and is not tried again after an error. Without it each page takes 2 us of every rank when
@@ -25,12 +24,13 @@ cs_node_populate_error(void)
 
 /* Maps the first `bytes` of a slot of `most` bytes, of which *populated are mapped. */
 static __attribute__((noinline)) void
-populate_slow(const char *slot, size_t *populated, size_t bytes, size_t most)
+populate_slow(const struct cs_node *node, const char *slot, size_t *populated, size_t bytes,
+	      size_t most)
 {
-	bytes = cs_round_up(bytes, POPULATED_AT_ONCE);
-	bytes = bytes < most ? bytes : most;
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
 		  from = ((uintptr_t)slot + *populated) / page * page;
+	bytes = cs_round_up(bytes, cs_facts_mapped(&node->facts, page));
+	bytes = bytes < most ? bytes : most;
 	int saved = errno;
 	*populated = bytes;
 	if (!cs_node_populate_error() &&
@@ -41,10 +41,11 @@ populate_slow(const char *slot, size_t *populated, size_t bytes, size_t most)
 }
 
 static inline void
-populate(const char *slot, size_t *populated, size_t bytes, size_t most)
+populate(const struct cs_node *node, const char *slot, size_t *populated, size_t bytes,
+	 size_t most)
 {
 	if (*populated < bytes && *populated < most)
-		populate_slow(slot, populated, bytes, most);
+		populate_slow(node, slot, populated, bytes, most);
 }
 
 /* Maps the first `bytes` of a slot of the own ring. */
@@ -52,8 +53,8 @@ static void
 populate_slot(struct cs_node_op *op, uint64_t number, size_t bytes)
 {
 	struct cs_node *node = op->node;
-	populate(cs_node_slot_of(op, node->shape.local, number, 0), &node->slot_populated[number],
-		 bytes, node->shape.slot_bytes);
+	populate(node, cs_node_slot_of(op, node->shape.local, number, 0),
+		 &node->slot_populated[number], bytes, node->shape.slot_bytes);
 }
 
 void
@@ -63,7 +64,7 @@ cs_node_map_small(struct cs_node *node, unsigned bit)
 	char *first = (char *)node->self->small + bit * most;
 	if (first == (char *)node->self->tiny)
 		most = sizeof node->self->tiny;
-	populate(first, &populated, most, most);
+	populate(node, first, &populated, most, most);
 	node->small_mapped |= 1u << bit;
 }
 
@@ -345,7 +346,7 @@ cs_node_try_area(struct cs_node_op *op, size_t bytes)
 		return NULL;
 	}
 	char *slot = area->base + number * area->stride;
-	populate(slot, &area->populated[number], bytes,
+	populate(op->node, slot, &area->populated[number], bytes,
 		 kind == CS_AREA_SMALL_SLOTS ? CS_AREA_SMALL : op->node->shape.area_bytes);
 	window->next++;
 	if (window->count) {

@@ -34,17 +34,6 @@ cs_node_slot_number(const struct cs_node_op *op)
 	const struct cs_node *node = op->node;
 	return op->ring.count ? op->ring.first : node->ring.next % node->ring.count;
 }
-/* Moves the ring to its front for a long call on an oversubscribed node. To be called before slots
- * are taken, in a call in which all ranks wait for all; `bytes`: to be written by this rank. The
- * ring then stays in the cache, which is better than a free slot, since a rank that is not done
- * with the slot needs the core first in any case. */
-static inline void
-cs_node_rewind(struct cs_node_op *op, size_t bytes)
-{
-	struct cs_node *node = op->node;
-	if (node->is_oversubscribed && bytes >= node->shape.slot_bytes)
-		node->ring.next = 0;
-}
 /* Keeps the last slot taken in use until all are done with step `step`, too. */
 void cs_node_slot_until(struct cs_node_op *op, uint64_t step);
 /* Slot number `first + k` of a rank's ring, or its small slot (CS_SLOT_SMALL); both numbers may

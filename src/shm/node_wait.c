@@ -96,14 +96,14 @@ wait_with(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t tar
 		node->sample.waited_ns += cs_wait_ns(&wait);
 }
 
-/* Polls before yielding: on an oversubscribed node polls use the core of the rank that is waited
+/* Polls before yielding: if ranks share cores, polls use the core of the rank that is waited
  * for. */
 static size_t
 polls_of(struct cs_node *node, int local)
 {
 	if (cs_node_is_same_core(node, local))
 		return 0;
-	return node->is_oversubscribed ? node->shape.spin / 4 : node->shape.spin;
+	return node->facts.shares_cores ? node->shape.spin / 4 : node->shape.spin;
 }
 
 void

@@ -10,8 +10,6 @@
 #include <string.h>
 
 #define PAGE 4096 /* bytes, at least */
-#define SHORT_GET (32 << 10) /* bytes; of shorter copies one in so many is measured: */
-#define SHORT_MEASURED 7
 
 /* --- help -------------------------------------------------------------------------------------
  *
@@ -271,16 +269,20 @@ cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t by
 	    last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
 	if (choice->trial.is_over) {
 		const struct cs_copy_policy *policy = &node->copies_in[CS_COPY_LONG_ONES][pattern];
-		uint64_t copies_in = cost->copies_in * policy->ps_per_byte[policy->trial.serving];
-		uint64_t copies_out = cost->copies_out *
-				      ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT,
+		bool is_in_turn = node->facts.shares_cores;
+		uint64_t out = is_in_turn ? cost->readers : cost->copies_out;
+		uint64_t copies_in = (is_in_turn ? 1 : cost->copies_in) *
+				     policy->ps_per_byte[policy->trial.serving];
+		uint64_t copies_out = out * ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT,
 						     first, last);
-		uint64_t reads = cost->copies_out *
-				 ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, first, last);
+		uint64_t reads = out * ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, first,
+						      last);
 		uint64_t larger = copies_in > copies_out ? copies_in : copies_out;
+		uint64_t waits = out * cs_facts_hop_ns(&node->facts) * 1000 / bytes;
 		const struct cs_trial_times times = {
-			.way = { [CS_COPY_IN_COPY_OUT] = !copies_out ? 0 : cost->is_side_by_side
-				 ? larger : copies_in + copies_out, [CS_SINGLE_COPY] = reads } };
+			.way = { [CS_COPY_IN_COPY_OUT] = !copies_out ? 0 : is_in_turn
+				 ? copies_in + copies_out : larger,
+				 [CS_SINGLE_COPY] = reads ? reads + waits : 0 } };
 		cs_trial_judge(&choice->trial, choice->calls, &times);
 	}
 	return cs_copy_choice_next(choice) == CS_SINGLE_COPY;
@@ -293,7 +295,7 @@ cs_node_get_single_copy(struct cs_node_op *op, unsigned pattern, int local, void
 	struct cs_node *node = op->node;
 	uint64_t start = cs_clock_ns();
 	cs_node_read(op, local, to, remote, bytes);
-	if (bytes >= CS_COPY_CHOICE_LEAST)
+	if (bytes)
 		cs_copy_choice_note(
 			&node->self->choice.ps_per_byte[pattern][cs_copy_choice_size(
 				bytes)][CS_SINGLE_COPY], bytes,
@@ -305,14 +307,10 @@ cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, voi
 		      const void *from, size_t bytes)
 {
 	struct cs_node *node = op->node;
-	if (!bytes)
-		return;
-	if (bytes < CS_COPY_CHOICE_LEAST ||
-	    (bytes < SHORT_GET && ++node->short_gets < SHORT_MEASURED)) {
+	if (!cs_copy_is_measured(bytes, &node->short_gets)) {
 		memcpy(to, from, bytes);
 		return;
 	}
-	node->short_gets = bytes < SHORT_GET ? 0 : node->short_gets;
 	uint64_t start = cs_clock_ns();
 	if (bytes < CS_COPY_LONG)
 		memcpy(to, from, bytes);

@@ -152,7 +152,7 @@ TEST(trials_become_rare)
 TEST(sizes_are_told_apart)
 {
 	static const size_t first[CS_COPY_CHOICE_SIZES] =
-		{ CS_COPY_CHOICE_LEAST, 32 << 10, 128 << 10, 512 << 10, 2 << 20 };
+		{ 1, 32 << 10, 128 << 10, 512 << 10, 2 << 20 };
 	for (int size = 0; size < CS_COPY_CHOICE_SIZES; size++) {
 		assert_int_equal(cs_copy_choice_size(first[size]), size);
 		if (size)

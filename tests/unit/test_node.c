@@ -2,6 +2,7 @@
  * again, what a wait leaves as it was, and how an exchange deals with slots and memory. */
 #include "unit.h"
 
+#include "algorithms/node/bcast.h"
 #include "algorithms/node/rounds.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 static struct cs_node *waiting; /* whose peer's done word is set after a while */
 static struct cs_node_op *late; /* publishes its line after a while */
 static int turns;
+static struct cs_node_facts given; /* to the next nodes */
 static struct cs_node_op ops[2]; /* of both ranks: what the tests take for the call under way */
 
 /* The rank that is waited for goes on while the other one lets the MPI progress. */
@@ -49,7 +51,7 @@ static void
 make_with(struct cs_node *nodes, size_t slots, size_t slot_bytes)
 {
 	struct cs_node_shape shape = { .size = RANKS, .slots = slots, .slot_bytes = slot_bytes,
-				       .spin = 1, .yields = 2 };
+				       .spin = 1, .yields = 2, .facts = given };
 	struct cs_segment segments[RANKS] = { { .fd = -1 }, { .fd = -1 } };
 	size_t bytes = cs_node_bytes(&shape);
 	assert_int_equal(cs_segment_create(&segments[0], bytes, CS_SHM_AUTO), CS_OK);
@@ -135,42 +137,6 @@ TEST(a_slot_is_free_when_its_last_piece_is)
 	assert_null(cs_node_slot(&ops[0], 2, 0, false));
 	cs_node_end(&ops[1]);
 	assert_non_null(cs_node_slot(&ops[0], 2, 0, false));
-	clear(nodes);
-}
-
-/* A call that puts so many bytes into the ring; the slot that it begins with, NULL if it is in
- * use. */
-static const char *
-put(struct cs_node *nodes, size_t bytes)
-{
-	cs_node_begin(&ops[0]);
-	cs_node_rewind(&ops[0], bytes);
-	const char *slot = cs_node_slot(&ops[0], 1, 0, false);
-	cs_node_end(&ops[0]);
-	return slot;
-}
-
-/* The ring's other slots stay cold where ranks share cores. */
-TEST(long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front)
-{
-	struct cs_node nodes[RANKS];
-	make(nodes, 3);
-	const char *first = put(nodes, SLOT);
-	cs_node_begin(&ops[1]);
-	cs_node_end(&ops[1]);
-	assert_ptr_not_equal(put(nodes, SLOT), first); /* they do not share any: round the ring */
-	cs_node_begin(&ops[1]);
-	cs_node_end(&ops[1]);
-
-	nodes[0].is_oversubscribed = true;
-	assert_ptr_equal(put(nodes, SLOT), first);
-	assert_null(put(nodes, SLOT)); /* the other rank still reads it */
-	for (int call = 0; call < 2; call++) {
-		cs_node_begin(&ops[1]);
-		cs_node_end(&ops[1]);
-	}
-	assert_ptr_equal(put(nodes, SLOT), first);
-	assert_non_null(put(nodes, SLOT - 1)); /* a short one takes the next */
 	clear(nodes);
 }
 
@@ -796,6 +762,134 @@ TEST(a_reduction_of_another_size_is_another_call)
 		assert_int_equal(wrong, ours < 16 ? CS_OUTCOME_LONGER : ours > 16
 				 ? CS_OUTCOME_MISMATCH : 0);
 		clear(nodes);
+	}
+}
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+TEST(facts_are_the_usual_ones_unless_they_are_given_or_measured)
+{
+	struct cs_node nodes[RANKS];
+	given.of[CS_CALL_NS] = 5;
+	make(nodes, 2);
+	for (int fact = 0; fact < CS_NODE_FACTS; fact++)
+		assert_int_equal(nodes[1].facts.of[fact], fact == CS_CALL_NS
+				 ? 5 : cs_node_facts_usual.of[fact]);
+	memset(&given, 0, sizeof given);
+	clear(nodes);
+}
+
+TEST(given_facts_win_and_nothing_is_measured)
+{
+	struct cs_node nodes[RANKS];
+	for (int fact = 0; fact < CS_NODE_FACTS; fact++)
+		given.of[fact] = 1000 + (uint32_t)fact;
+	make(nodes, 2);
+	cs_node_measure_alone(&nodes[0]);
+	for (int local = 0; local < RANKS; local++) {
+		cs_node_measure_hop(&nodes[local]); /* or it would wait for the other rank */
+		cs_node_take_facts(&nodes[local]);
+		assert_memory_equal(nodes[local].facts.of, given.of, sizeof given.of);
+	}
+	memset(&given, 0, sizeof given);
+	clear(nodes);
+}
+
+TEST(all_ranks_take_what_local_rank_0_has_measured)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	cs_node_measure_alone(&nodes[0]);
+	cs_node_measure_alone(&nodes[1]); /* nothing */
+	nodes[0].head->facts[CS_LINE_NS] = 4711;
+	for (int local = 0; local < RANKS; local++)
+		cs_node_take_facts(&nodes[local]);
+	assert_memory_equal(&nodes[0].facts, &nodes[1].facts, sizeof nodes[0].facts);
+	assert_int_equal(nodes[1].facts.of[CS_LINE_NS], 4711);
+	assert_true(nodes[1].facts.of[CS_COPY_RATE] > 0);
+	clear(nodes);
+}
+
+TEST(a_rank_measures_no_hop_if_the_other_one_does_not_come)
+{
+	for (int who = 0; who < 2; who++) {
+		static _Atomic uint32_t ball[2];
+		_Atomic uint32_t *const balls[2] = { &ball[0], &ball[1] };
+		ball[0] = ball[1] = 0;
+		assert_int_equal(cs_measure_hop(balls, !who, who, 16, 0), 0);
+		assert_int_equal(cs_measure_hop(balls, who, who, 16, UINT32_MAX), 0);
+	}
+}
+
+static void *
+answer(void *balls)
+{
+	cs_measure_hop(balls, true, true, 4, UINT64_C(60000000000));
+	return NULL;
+}
+
+TEST(two_ranks_measure_a_hop)
+{
+	static _Atomic uint32_t ball[2];
+	_Atomic uint32_t *const balls[2] = { &ball[0], &ball[1] };
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, answer, (void *)balls), 0);
+	assert_true(cs_measure_hop(balls, false, true, 4, UINT64_C(60000000000)) > 0);
+	pthread_join(thread, NULL);
+}
+
+TEST(usual_facts_give_usual_sizes)
+{
+	struct cs_node_facts facts = cs_node_facts_usual;
+	struct cs_node node = { .shape = { .slots = 4, .slot_bytes = 512 << 10 }, .facts = facts };
+	assert_int_equal(cs_node_bcast_piece(&node), 64 << 10);
+	node.facts.shares_cores = true;
+	assert_int_equal(cs_node_bcast_piece(&node), 512 << 10);
+	assert_int_equal(cs_facts_piece(&facts, 16), 16 << 10);
+	assert_int_equal(cs_facts_piece(&facts, 4), 4 << 10);
+	assert_int_equal(cs_facts_mapped(&facts, 4096), 16 << 10);
+	assert_int_equal(cs_facts_single_copy(&facts, 1), 7000);
+	assert_int_equal(cs_facts_read_whole(&facts, 4, false), 666);
+	facts.shares_cores = true;
+	assert_int_equal(cs_facts_read_whole(&facts, 4, false), 20000);
+	assert_true(cs_facts_read_whole(&facts, 4, true) == SIZE_MAX);
+	assert_true(cs_facts_read_whole(&facts, 2, false) == SIZE_MAX);
+}
+
+/* Thresholds by a fact's value, none of which may fall, or rise, as the fact grows. */
+TEST(thresholds_are_monotone_in_the_facts)
+{
+	static const struct {
+		enum cs_node_fact fact;
+		bool piece, single_copy, whole, mapped; /* do they change? */
+		bool falls;
+	} cases[] = {
+		{ CS_COPY_RATE, .piece = true, .single_copy = true, .whole = true },
+		{ CS_LINE_NS, .piece = true, .whole = true },
+		{ CS_CALL_NS, .single_copy = true, .mapped = true },
+		{ CS_PAGE_NS, .mapped = true, .falls = true },
+		{ CS_TURN_NS }, /* each rank has a core */
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_node_facts facts = cs_node_facts_usual;
+		size_t before[4] = { 0 };
+		for (uint32_t value = 1; value <= 1000000; value *= 10) {
+			facts.of[cases[i].fact] = value;
+			struct cs_node node = { .shape = { .slots = 4, .slot_bytes = 512 << 10 },
+						.facts = facts };
+			const size_t now[4] = { cs_facts_piece(&facts, 16) +
+						cs_node_bcast_piece(&node),
+						cs_facts_single_copy(&facts, 2),
+						cs_facts_read_whole(&facts, 8, false),
+						cs_facts_mapped(&facts, 4096) };
+			const bool changes[4] = { cases[i].piece, cases[i].single_copy,
+						  cases[i].whole, cases[i].mapped };
+			for (int k = 0; k < 4 && value > 1; k++)
+				assert_true(!changes[k] ? now[k] == before[k]
+					    : cases[i].falls ? now[k] <= before[k]
+					    : now[k] >= before[k]);
+			memcpy(before, now, sizeof now);
+		}
 	}
 }
 

@@ -885,9 +885,9 @@ TEST(explaining_names_the_row_that_decides_and_why_not_the_others)
 		"    yes: this decides\n"
 		"  rule site.yaml:16 (block b): use host\n"
 		"    fits, but what stands above decides\n"
-		"  built-in tuning.yaml:10 (block default): use hier:host:chunk=64K\n"
-		"    no: nodes 1, here 4\n"
 		"  built-in tuning.yaml:11 (block default): use hier:host:chunk=64K\n"
+		"    no: nodes 1, here 4\n"
+		"  built-in tuning.yaml:12 (block default): use hier:host:chunk=64K\n"
 		"    fits, but what stands above decides\n");
 	explain(selector, &facts);
 	assert_contains(printed, "MPI: mpich\n-> ring (rule site.yaml:15); the same for 4K <= "
@@ -904,7 +904,7 @@ TEST(explaining_names_the_row_that_decides_and_why_not_the_others)
 			    "    yes: this decides\n"
 			    "  rule site.yaml:16 (block b): use host\n"
 			    "    fits, but what stands above decides\n"
-			    "  built-in tuning.yaml:11 (block default): use hier:host:chunk=64K\n"
+			    "  built-in tuning.yaml:12 (block default): use hier:host:chunk=64K\n"
 			    "    fits, but what stands above decides\n"
 			    "  6 more do not fit: --all\n"
 			    "algorithms:\n"
@@ -1091,7 +1091,7 @@ TEST(printed_limits_and_sources_say_where_they_come_from)
 	assert_contains(printed, " (built-in tuning.yaml)\n");
 	assert_contains(printed, "block mine (line 4): for other machines (mpi openmpi, here "
 				 "mpich)\n");
-	assert_contains(printed, "block default (line 7): holds here\n");
+	assert_contains(printed, "block default (line 8): holds here\n");
 	assert_string_equal(cs_selector_source(selector), file);
 	cs_selector_destroy(selector);
 	selector = make(NULL);

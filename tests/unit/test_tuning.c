@@ -48,7 +48,11 @@ TEST(every_limit_is_read_into_the_member_of_its_name)
 					 "  ib_slot_bytes: 4K, ib_memory: 1M, ib_cache: 0, "
 					 "ib_timeout: 14,\n"
 					 "  imbalance_epoch: 128, imbalance_moderate: 20, "
-					 "imbalance_strong: 90}\n");
+					 "imbalance_strong: 90,\n"
+					 "  copy_rate: 9000, line_ns: 80, turn_ns: 2500, "
+					 "page_ns: 300, call_ns: 600,\n"
+					 "  eager_bytes: 32K, lanes_bytes: 1M, "
+					 "rooted_small: 1K}\n");
 	assert_int_equal(tuning->limits.team_after, 7);
 	assert_int_equal(tuning->limits.slot_bytes, 65536);
 	assert_int_equal(tuning->limits.slots, 4);
@@ -66,6 +70,14 @@ TEST(every_limit_is_read_into_the_member_of_its_name)
 	assert_int_equal(tuning->limits.imbalance_epoch, 128);
 	assert_int_equal(tuning->limits.imbalance_moderate, 20);
 	assert_int_equal(tuning->limits.imbalance_strong, 90);
+	assert_int_equal(tuning->limits.copy_rate, 9000);
+	assert_int_equal(tuning->limits.line_ns, 80);
+	assert_int_equal(tuning->limits.turn_ns, 2500);
+	assert_int_equal(tuning->limits.page_ns, 300);
+	assert_int_equal(tuning->limits.call_ns, 600);
+	assert_int_equal(tuning->limits.eager_bytes, 32 << 10);
+	assert_int_equal(tuning->limits.lanes_bytes, 1 << 20);
+	assert_int_equal(tuning->limits.rooted_small, 1 << 10);
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		assert_true(tuning->has_limit[i]);
 	cs_tuning_destroy(tuning);
@@ -369,13 +381,18 @@ static const struct wrong {
 	{ "version: 1\nlimits: {imbalance_epoch: 130, imbalance_strong: 0}\n",
 	  "2:27: found \"130\", expected a number from 128 to 1000000, a multiple of 32\n"
 	  "2:50: found \"0\", expected a number from 1 to 1000000\n" },
+	{ "version: 1\nlimits: {copy_rate: fast, line_ns: 2M, rooted_small: 4K}\n",
+	  "2:21: found \"fast\", expected a number from 0 to 1000000\n"
+	  "2:36: found \"2M\", expected a number from 0 to 1000000\n"
+	  "2:54: found \"4K\", expected a number from 1 to 2K\n" },
 	{ "version: 1\nlimits: {slots: 4, slots: 4}\n",
 	  "2:20: found the key slots again, expected it once (first in line 2)\n" },
 	{ "version: 1\nlimits:\n  slot_byte: 4K\n  spin: x\n",
 	  "3:3: found the key \"slot_byte\", expected one of team_after, slot_bytes, slots, "
 	  "area_bytes, "
 	  "area_slots, spin, yields, shm_budget, wire, ib_slots, ib_slot_bytes, ib_memory, "
-	  "ib_cache, imbalance_epoch, imbalance_moderate, imbalance_strong, "
+	  "ib_cache, imbalance_epoch, imbalance_moderate, imbalance_strong, copy_rate, line_ns, "
+	  "turn_ns, page_ns, call_ns, eager_bytes, lanes_bytes, rooted_small, "
 	  "ib_timeout; did you mean slot_bytes?\n"
 	  "4:9: found \"x\", expected a number from 0 to 1000000000\n" },
 	/* blocks */

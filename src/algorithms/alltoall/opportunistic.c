@@ -25,10 +25,9 @@
 #include "algorithms/late/node_rma.h"
 #include "algorithms/late/early.h"
 
-#define SAID_AGAIN (16 << 10) /* bytes of segments after which a rank publishes them */
+#define SAID_AGAIN 16 /* hops in whose time segments are copied before they are published */
 #define LOOK_FOR_OTHER_CALLS 1024 /* idle turns */
 #define WINDOWED_ROUNDS (CS_WINDOW_SLOTS / 2) /* at most: two calls may be under way */
-#define WORTH_WINDOW 128 /* bytes of a block in a first round that others follow */
 
 /* Bytes of a block that fit into a round on all nodes; 0: the area is too small. */
 static size_t
@@ -143,7 +142,7 @@ bring(struct cs_op *op)
 	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	struct cs_line *line = state->hier.line;
-	size_t unsaid = 0, most = 0;
+	size_t unsaid = 0, most = 0, piece = cs_facts_piece(&op->team->node.facts, SAID_AGAIN);
 	begin(op);
 	for (int rank = 0; state->has_sizes && rank < shape->ranks; rank++)
 		if (op->call.send.bytes[rank] > most)
@@ -152,7 +151,7 @@ bring(struct cs_op *op)
 	for (int distance = 1; distance <= shape->nodes; distance++) {
 		int node = (shape->node + distance) % shape->nodes;
 		unsaid += put_segment(op, node);
-		if (distance < shape->nodes && unsaid < SAID_AGAIN)
+		if (distance < shape->nodes && unsaid < piece)
 			continue;
 		cs_node_publish(&op->node, line, cs_early_step(op, node));
 		unsaid = 0;
@@ -293,11 +292,14 @@ static void
 take_window(struct cs_op *op, struct cs_rma_window *window)
 {
 	struct cs_early *state = cs_early_of(op);
-	size_t first = first_of(op->team, window, state->has_sizes);
+	size_t first = first_of(op->team, window, state->has_sizes),
+	       ppn = (size_t)op->team->shape.ppn_max;
 	first = first < state->chunk ? first : state->chunk;
 	uint64_t rounds =
 		first && !state->has_sizes ? cs_chunks_rounds(op->call.send.each, first) : 1;
-	if (first < (state->has_sizes ? WORTH_WINDOW : 1) || rounds > WINDOWED_ROUNDS)
+	/* If messages follow the first round in any case, it is to be worth one. */
+	size_t least = state->has_sizes ? state->least / (ppn * ppn) + 1 : 1;
+	if (first < least || rounds > WINDOWED_ROUNDS)
 		return;
 	state->window = window;
 	state->first = first;

@@ -1,23 +1,27 @@
-/* Barrier, hierarchical: each rank raises its flag. Up to 16 ranks on a node all read all (one
- * hop); beyond, the leader collects and releases (two hops, 2m lines instead of m^2). Several
+/* Barrier, hierarchical: each rank raises its flag. Up to `all_read` ranks on a node all read all
+ * (one hop); beyond, the leader collects and releases (two hops, 2m lines instead of m^2). Several
  * nodes: the leaders' host barrier in between. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/between.h"
 #include "algorithms/op.h"
 #include "algorithms/hier/hier.h"
 
-#define ALL_READ_ALL 16
-
-static bool
-all_read_all(const struct cs_op *op)
-{
-	return op->team->node.shape.size <= ALL_READ_ALL;
-}
-
 struct state {
 	struct cs_line *line;
 	int next; /* local rank to look at next, counted from the own one */
+	bool all_read_all;
 };
+
+/* Parameters. */
+enum { READ_ALL };
+
+static void
+open_state(struct cs_op *op, const size_t *params)
+{
+	struct state *state = CS_OP_STATE(struct state, op);
+	state->next = 1;
+	state->all_read_all = (size_t)op->team->node.shape.size <= params[READ_ALL];
+}
 
 static enum cs_status
 come(struct cs_op *op)
@@ -34,14 +38,14 @@ hear(struct cs_op *op)
 {
 	struct state *state = CS_OP_STATE(struct state, op);
 	struct cs_node_op *node = &op->node;
-	bool hears_all = all_read_all(op) || cs_team_is_leader(op->team);
+	bool hears_all = state->all_read_all || cs_team_is_leader(op->team);
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
 	for (; hears_all && state->next < locals; state->next++)
 		if (!cs_node_look(node, (self + state->next) % locals, 1))
 			return CS_AGAIN;
 	if (!hears_all && !cs_node_look(node, cs_team_leader(op->team), 2))
 		return CS_AGAIN;
-	if (!all_read_all(op) && hears_all)
+	if (!state->all_read_all && hears_all)
 		cs_node_publish(node, state->line, 2);
 	cs_node_end(node);
 	return CS_OK;
@@ -52,10 +56,9 @@ static cs_phase *const one_node[] = { come, hear, NULL };
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	(void)params;
 	if (op->team->shape.nodes > 1)
 		return false;
-	CS_OP_STATE(struct state, op)->next = 1;
+	open_state(op, params);
 	cs_node_begin(&op->node);
 	cs_op_wait_in(op, come);
 	cs_op_wait_in(op, hear);
@@ -81,13 +84,12 @@ static const struct cs_hier_kind several_nodes = { .bring = bring, .between = be
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	(void)params;
 	if (op->team->shape.nodes > 1) {
 		cs_hier_of(op)->rounds = 1;
 		cs_hier_start(op, &several_nodes, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
 		return;
 	}
-	CS_OP_STATE(struct state, op)->next = 1;
+	open_state(op, params);
 	cs_op_start(op, one_node);
 }
 
@@ -96,6 +98,9 @@ const struct cs_algorithm cs_algorithm_barrier_hier_host = {
 	.name = "hier:host",
 	.summary = "flags on the node, host barrier between leaders",
 	.needs = { .several_per_node = true },
+	.params = { [READ_ALL] = { "all_read", "ranks of a node that read each other's flags; of "
+					       "more the leader reads all and answers", 16, 2,
+				   CS_INF } },
 	.composes = true,
 	.fast = fast,
 	.run = run,

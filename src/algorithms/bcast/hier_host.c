@@ -17,36 +17,28 @@
 #include "algorithms/node/rank_order.h"
 #include "algorithms/node/small.h"
 
-#define PIECE (128 << 10)
-#define LEAST_PIECE (4 << 10)
+#define LEAST_PIECE (4 << 10) /* bytes, as of other chunks */
 
-/* Bytes of a piece, which fits into a slot. Ranks that share cores do not copy at the same time, so
- * small pieces only make them take turns more often. */
+/* Bytes of a piece, which fits into a slot. */
 static size_t
 piece_of(const struct cs_team *team, size_t wanted)
 {
 	size_t slot = team->node.shape.slot_bytes;
 	if (!wanted)
-		wanted = team->node.is_oversubscribed ? slot : PIECE;
+		wanted = cs_node_bcast_piece(&team->node);
 	else if (wanted < LEAST_PIECE)
 		wanted = LEAST_PIECE;
 	return wanted < slot ? wanted : slot;
 }
 
-/* Do the others read the message where it is? The root then waits for them; so not if ranks share
- * cores, and take turns, nor from LEAST_COPIED_IN on, where copies are as fast, since they go in
- * and out side by side. */
-#define LEAST_COPIED_IN (1 << 20)
+/* Do the others read the message where it is? */
 static bool
 is_read(struct cs_op *op, size_t single_copy_from)
 {
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1,
-					   .is_side_by_side = true };
-	bool is_candidate = single_copy_from ||
-			    (!team->node.is_oversubscribed && call->bytes < LEAST_COPIED_IN);
-	return is_candidate && cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
+					   .readers = (unsigned)op->team->shape.ranks - 1 };
+	return cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
@@ -274,8 +266,8 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.summary = "root -> node memory -> (host bcast between leaders) -> all",
 	.needs = { .several_per_node = true },
 	.params = { [CHUNK] = { "chunk",
-				"bytes per pipelined piece on one node; 0: 128K, or a whole slot "
-				"where ranks outnumber cores", 0, 0, 64 << 20 },
+				"bytes per pipelined piece on one node; 0: by the node's "
+				"facts", 0, 0, 64 << 20 },
 		    [WIRE_CHUNK] = { "wire_chunk", "bytes per piece between nodes", 1 << 20,
 				     4 << 10, 64 << 20 },
 		    [LANES] = { "lanes", "ranks of a node that drive the wire with large "

@@ -3,8 +3,6 @@
 
 #include "algorithms/hier/between.h"
 
-#define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node drive the wire */
-
 void
 cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 {
@@ -39,7 +37,8 @@ void
 cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t bytes,
 		       size_t wanted)
 {
-	cs_hier_start(op, kind, bytes < WORTH_LANES ? 1 : cs_team_lanes(op->team, wanted),
+	bool is_worth_lanes = bytes >= op->team->node.facts.of[CS_LANES_BYTES];
+	cs_hier_start(op, kind, is_worth_lanes ? cs_team_lanes(op->team, wanted) : 1,
 		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
 }
 

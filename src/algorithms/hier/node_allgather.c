@@ -29,12 +29,12 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 	if (exchange->post.way == CS_POST_INLINE)
 		cs_copy(to, line->data, block);
 	else if (!cs_post_is_single_copy(line))
-		cs_copies_get_copied_in(op, block, to,
-					  cs_post_find(&op->node, local, line, round, chunk,
-						       cs_post_pieces(&op->team->node, chunk)),
-					  cs_chunks_bytes(block, chunk, round));
+		cs_copy_result(op, to,
+			       cs_post_find(&op->node, local, line, round, chunk,
+					    cs_post_pieces(&op->team->node, chunk)),
+			       cs_chunks_bytes(block, chunk, round));
 	else if (round == 0)
-		cs_copies_read(op, local, to, line->word[1], block);
+		cs_node_read(&op->node, local, to, line->word[1], block);
 }
 
 /* Copies the own piece to the result after its post, while this core has it in its cache and no
@@ -101,10 +101,6 @@ small_blocks(struct cs_op *op, bool are_inline)
 	cs_at_end(at);
 }
 
-/* Bytes of a block worth a single copy if ranks share cores: all have to wait until all have
- * read. */
-#define OVERSUBSCRIBED_LEAST (512 << 10)
-
 static __attribute__((noinline)) void
 one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_from)
 {
@@ -112,13 +108,11 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 	struct cs_call *call = &op->call;
 	size_t room = team->node.shape.slot_bytes,
 	       chunk = wanted_chunk < room ? wanted_chunk : room;
-	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1,
-					   .copies_out = (unsigned)team->shape.ranks - 1 };
 	struct cs_rounds *exchange = cs_rounds_init(op, chunk, get);
 	bool is_inline = most <= CS_INLINE;
 	bool is_single_copy = !is_inline &&
-			      cs_copies_is_single_copy(op, single_copy_from, call->bytes,
-							 OVERSUBSCRIBED_LEAST, &cost) &&
+			      cs_single_copy_by_calls(op, single_copy_from, call->bytes,
+						      (size_t)team->shape.ranks - 1) &&
 			      cs_node_offer(&op->node, own_block(op), call->bytes);
 	exchange->takes = cs_chunks_rounds(most, chunk);
 	/* The way of others' blocks, if there is no own one */
@@ -126,8 +120,6 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 	if (call->bytes || is_inline)
 		cs_rounds_put_block(op, own_block(op), call->bytes, is_inline, is_single_copy,
 				      true);
-	if (!is_single_copy)
-		cs_node_rewind(&op->node, call->bytes);
 	cs_rounds_start(op, allgather_node, 1);
 }
 

@@ -23,7 +23,7 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 		const struct cs_remote *remote = cs_post_remote(&op->node, local, line, self);
 		bytes = cs_rounds_lesser(op, remote->bytes, bytes);
 		if (round == 0)
-			cs_copies_read(op, local, to, remote->address, bytes);
+			cs_node_read(&op->node, local, to, remote->address, bytes);
 		return;
 	}
 	/* The line has the size of the sender's largest block: this one's, if all have one size. */
@@ -34,8 +34,7 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 		return;
 	const char *from = cs_post_find(&op->node, local, line, round, chunk, 0);
 	from += (size_t)self * cs_post_stride(chunk, line);
-	cs_copies_get_copied_in(op, bytes, to + round * chunk, from,
-				  cs_chunks_bytes(bytes, chunk, round));
+	cs_copy_result(op, to + round * chunk, from, cs_chunks_bytes(bytes, chunk, round));
 }
 
 static cs_phase *const alltoall_node[] = { cs_rounds_open, cs_rounds_post, cs_rounds_get,
@@ -60,19 +59,10 @@ copy_own(struct cs_op *op)
 }
 
 static bool
-chooses_single_copy(struct cs_op *op, size_t from, size_t most, uint64_t fills)
+chooses_single_copy(struct cs_op *op, size_t from, size_t most)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1 };
-	if (cs_call_is_in_place(call) || !cs_rounds_may_single_copy_blocks(team))
-		return false;
-	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks
-	 * are read by single copy. */
-	if (!from && team->node.is_oversubscribed && fills > team->node.shape.slots)
-		from = most;
-	return cs_copies_is_single_copy(op, from, most, 0, &cost) &&
-	       cs_copies_offer(op, &call->send);
+	return !cs_call_is_in_place(&op->call) && cs_rounds_may_single_copy_blocks(op->team) &&
+	       cs_single_copy_by_calls(op, from, most, 1) && cs_copies_offer(op, &op->call.send);
 }
 
 static void
@@ -84,12 +74,9 @@ one_node(struct cs_op *op, size_t single_copy_from)
 	struct cs_rounds *exchange =
 		cs_rounds_init(op, cs_chunks_per_part(team->node.shape.slot_bytes, locals), get);
 	size_t chunk = exchange->post.chunk;
-	bool is_single_copy = chooses_single_copy(op, single_copy_from, most,
-						  cs_chunks_rounds(most, chunk));
+	bool is_single_copy = chooses_single_copy(op, single_copy_from, most);
 	exchange->takes = cs_chunks_rounds(largest(op, &call->recv), chunk);
 	cs_rounds_put_blocks(op, most, 0, is_single_copy);
-	if (!is_single_copy)
-		cs_node_rewind(&op->node, most * locals);
 	copy_own(op);
 	cs_rounds_start(op, alltoall_node, 1);
 }
@@ -142,9 +129,6 @@ cs_node_alltoall_fast(struct cs_op *op, size_t single_copy_from)
  * so each pair of nodes exchanges one message, or, if it is long and lanes outnumber nodes, several
  * parts of it. Each lane carries the messages that are dealt to it (algorithms/lanes.h). Unequal
  * sizes are first written to an area slot, by each rank its rows of send and receive sizes. */
-
-/* Bytes of a message between nodes that several ranks send in parts, at least */
-#define WORTH_CUTTING (64 << 10)
 
 struct state {
 	struct cs_hier hier;
@@ -281,7 +265,7 @@ map_messages(struct cs_op *op, struct state *state)
 	       first = cs_chunks_bytes(state->largest, state->chunk, 0);
 	size_t message = first * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
 	state->map = cs_lanes_map(shape->nodes, cs_team_lanes(op->team, state->wanted_lanes),
-				  message >= WORTH_CUTTING);
+				  message >= op->team->node.facts.of[CS_LANES_BYTES]);
 	state->room = first * cells;
 	cs_hier_set_lanes(op, 0, state->map.lanes);
 	state->hier.rounds = cs_chunks_rounds(state->largest, state->chunk);

@@ -6,12 +6,6 @@
 #include "algorithms/node/small.h"
 #include "algorithms/hier/vector.h"
 
-/* Bytes of the others' vectors that a rank reads instead of reducing a slice, beyond read_all, at
- * most: */
-#define READ_BY_ALL (64 << 10)
-#define READ_BY_TWO (256 << 10) /* by each of two ranks with cores of their own */
-#define READ_BY_ROOT (512 << 10)
-
 const struct cs_node_reduce_params cs_node_reduce_usual = { .read_all = 1 << 10,
 							    .chunk = 128 << 10,
 							    .wire_chunk = 4 << 20, .lanes = 2 };
@@ -310,29 +304,23 @@ one_node_long(struct cs_op *op, size_t chunk, bool by_single_copy)
 	state->post.rounds = cs_chunks_rounds(call->count, state->per_round);
 	cs_node_expect(&op->node, state->post.rounds, 2);
 	cs_op_start(op, one_node_long_script);
-	if (call->root < 0)
-		cs_node_rewind(&op->node, call->bytes);
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* Are whole vectors read? Two ranks of a node move no more bytes so than by slices, and wait once
- * instead of twice; if ranks share cores, a wait costs more than reading does. All ranks of a node
- * agree on this, but nodes may differ: over several only read_all counts. */
+/* Are whole vectors read? The sum has the same bits in any case. All ranks of a node agree on this,
+ * but nodes may differ: over several only read_all counts. */
 static bool
 is_read_whole(struct cs_op *op, size_t read_all)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	const struct cs_node_op *node = &op->node;
-	size_t others = (size_t)node->node->shape.size - 1;
-	size_t most = call->root >= 0 ? READ_BY_ROOT : node->node->is_oversubscribed
-		      ? READ_BY_ALL : READ_BY_TWO;
-	if (call->bytes > node->node->shape.slot_bytes)
+	const struct cs_node *node = &team->node;
+	if (call->bytes > node->shape.slot_bytes)
 		return false;
-	if (call->bytes <= read_all)
-		return true;
-	return read_all && team->shape.nodes == 1 &&
-	       (others == 1 || node->node->is_oversubscribed) && call->bytes <= most / others;
+	return call->bytes <= read_all ||
+	       (read_all && team->shape.nodes == 1 &&
+		call->bytes <= cs_facts_read_whole(&node->facts, (size_t)node->shape.size,
+						   call->root >= 0));
 }
 
 bool

@@ -232,7 +232,5 @@ cs_node_reduce_hier_long(struct cs_op *op, const struct cs_node_reduce_params *p
 	state->piece = 0;
 	state->hier.rounds = cs_chunks_rounds(call->count, state->per_round);
 	cs_hier_start_by_lanes(op, &long_kinds[call->root >= 0], call->bytes, params->lanes);
-	if (call->root < 0)
-		cs_node_rewind(&op->node, call->bytes);
 	cs_node_reduce_ring_init(op, &state->ring);
 }

@@ -11,8 +11,8 @@ struct cs_node_reduce_params {
 			  * alone */
 	size_t chunk;    /* bytes per piece of longer vectors on the node */
 	size_t wire_chunk; /* bytes that the leaders reduce at once */
-	size_t lanes;      /* ranks of a node that do so, each its part, from 64 KiB on; 0: one per
-			    * NUMA domain */
+	size_t lanes;      /* ranks of a node that do so, each its part, from lanes_bytes on; 0: one
+			    * per NUMA domain */
 	size_t cma_min;    /* allreduce on one node: bytes from which vectors are read by single
 			    * copy; 0: as measured */
 };

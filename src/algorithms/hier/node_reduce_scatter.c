@@ -242,8 +242,6 @@ one_node(struct cs_op *op, const char *send, const struct split *split, bool is_
 	for (int rank = 0; rank < op->team->shape.rank; rank++)
 		state->ahead += count_of(op, rank);
 	cs_op_start(op, one_node_script);
-	if (state->post.way == CS_POST_RING)
-		cs_node_rewind(&op->node, op->call.bytes);
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
@@ -466,7 +464,6 @@ several_nodes(struct cs_op *op, const char *send, const struct split *split)
 	state->room = room * op->call.reduction.unit;
 	state->hier.rounds = split->rounds;
 	cs_hier_start(op, &long_kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
-	cs_node_rewind(&op->node, op->call.bytes);
 	cs_node_reduce_ring_init(op, &state->ring);
 }
 

@@ -8,7 +8,7 @@
 #include "algorithms/node/small.h"
 #include "algorithms/hier/vector.h"
 
-#define LEAST_PIECE (4 << 10)  /* bytes of a chain's piece: a hop takes as long as some 1 KiB */
+#define LEAST_PIECE 4 /* hops in whose time a chain's piece is copied */
 
 /* The first rank's result, of a scan. */
 static void
@@ -226,7 +226,8 @@ piece_bytes(struct cs_op *op, size_t chunk)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	size_t piece = call->bytes / 4 / (size_t)(team->shape.ppn_max - 1); /* alike on all nodes */
-	piece = piece < LEAST_PIECE ? LEAST_PIECE : piece;
+	size_t least = cs_facts_piece(&team->node.facts, LEAST_PIECE);
+	piece = piece < least ? least : piece;
 	piece = piece < chunk ? piece : chunk;
 	return piece < team->node.shape.slot_bytes ? piece : team->node.shape.slot_bytes;
 }
@@ -477,8 +478,7 @@ cs_prefix(struct cs_op *op, const size_t *params)
 		several_nodes_long(op, params, piece);
 	else if (reads_all)
 		one_node_short(op);
-	else if (doubling && (size_t)shape->size >= doubling &&
-		 !team->node.is_oversubscribed && cs_prefix_may_double(op))
+	else if (doubling && (size_t)shape->size >= doubling && cs_prefix_may_double(op))
 		cs_prefix_double(op);
 	else
 		one_node_long(op, piece);

@@ -24,8 +24,8 @@ enum { CS_PREFIX_READ_ALL, CS_PREFIX_DOUBLING, CS_PREFIX_CHUNK, CS_PREFIX_WIRE_C
 			"together", 16 << 10, 0, 64 << 20, \
 	    .role = CS_ROLE_READ_ALL }, \
 	  [CS_PREFIX_DOUBLING] = \
-	  { "doubling", "beyond that, on nodes of so many ranks with cores of their own, sums " \
-			"double from step to step; 0: never", \
+	  { "doubling", "beyond that, on nodes of so many ranks, sums double from step to step; " \
+			"0: never", \
 	    12, 0, 1 << 20, .role = CS_ROLE_DOUBLING }, \
 	  [CS_PREFIX_CHUNK] = \
 	  { "chunk", "bytes per piece of longer vectors, at most", 32 << 10, 4 << 10, 64 << 20 }, \

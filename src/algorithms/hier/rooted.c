@@ -95,22 +95,13 @@ gather_leaf_fast(struct cs_op *op)
 	cs_small_post(op, at, line, call->send.base, call->bytes);
 }
 
-/* Cost of copies: if each rank has a core of its own, of the side that copies more; if they share
- * cores, of all copies. */
-static struct cs_copy_cost
-cost_of(const struct cs_team *team, int reader)
-{
-	return (struct cs_copy_cost){ .reader = reader, .copies_in = 1, .copies_out = 1,
-				      .is_side_by_side = !team->node.is_oversubscribed };
-}
-
 static __attribute__((noinline)) void
 gather_leaf(struct cs_op *op, size_t single_copy_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_copy_cost cost = cost_of(team, call->root);
-	cost.copies_out = team->node.is_oversubscribed ? 1 : (unsigned)team->shape.ranks - 1;
+	const struct cs_copy_cost cost = { .reader = call->root, .copies_in = 1, .readers = 1,
+					   .copies_out = (unsigned)team->shape.ranks - 1 };
 	bool is_inline = call->bytes <= CS_INLINE;
 	bool is_single_copy = !is_inline &&
 			      cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
@@ -349,8 +340,8 @@ scatter_root(struct cs_op *op, size_t most, size_t single_copy_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_copy_cost cost = cost_of(team, -1);
-	cost.copies_in = team->node.is_oversubscribed ? 1 : (unsigned)team->shape.ranks - 1;
+	const struct cs_copy_cost cost = { .reader = -1, .copies_out = 1, .readers = 1,
+					   .copies_in = (unsigned)team->shape.ranks - 1 };
 	bool is_single_copy = cs_rounds_may_single_copy_blocks(team) &&
 			      cs_single_copy_by_copies(op, single_copy_from, most, &cost) &&
 			      cs_copies_offer(op, &call->send);

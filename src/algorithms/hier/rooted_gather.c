@@ -13,18 +13,16 @@ bcast_sizes(struct cs_op *op, struct cs_rooted *rooted)
 	cs_between_bcast(op, rooted->sizes, cs_rooted_table_bytes(op), rooted->root_node);
 }
 
-/* Bytes of a node's small blocks that its leader copies, at most */
-#define LEADER_COPIES ((size_t)32 << 10)
-
 static cs_phase *const has_left[] = { NULL };
 
-/* Does this rank post its block in the call's small slot, and leave? */
+/* Does this rank post its block in the call's small slot, for the leader to copy, and leave? */
 static bool
 puts_out(struct cs_op *op)
 {
 	const struct cs_rooted *rooted = cs_rooted_of(op);
 	return !rooted->is_root && !rooted->is_leader && op->call.bytes <= CS_SMALL &&
-	       op->call.bytes * (size_t)op->team->shape.locals <= LEADER_COPIES;
+	       op->call.bytes * (size_t)op->team->shape.locals <
+		       op->team->node.facts.of[CS_EAGER_BYTES];
 }
 
 /* Sizes, step 1: each rank's own in its line; 2, of the root: all expected ones in the area. */

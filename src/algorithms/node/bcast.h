@@ -11,6 +11,19 @@ struct cs_node_reader {
 	uint64_t round;      /* rounds that have been read */
 };
 
+/* Bytes of a piece of a pipeline: about sqrt(n * 2h), a power of two, where n is what the ring
+ * holds and h what a core copies in a hop. n bytes in pieces of c take (n / c) * 2h + c beyond
+ * their copy: a piece is published, and its slot released. */
+static inline size_t
+cs_node_bcast_piece(const struct cs_node *node)
+{
+	size_t ring = node->shape.slots * node->shape.slot_bytes, piece = 4096,
+	       hops = cs_facts_copied(&node->facts, 2 * cs_facts_hop_ns(&node->facts));
+	while (piece < node->shape.slot_bytes && piece * piece / ring < hops)
+		piece *= 2;
+	return piece < node->shape.slot_bytes ? piece : node->shape.slot_bytes;
+}
+
 /* Compare the root's size with the call's, and note a longer or shorter one. */
 static inline void
 cs_node_bcast_compare(struct cs_node_op *node, const struct cs_call *call, size_t sent)

@@ -46,74 +46,47 @@ cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 			      from, bytes);
 }
 
-/* Bytes below which blocks are copied in and out wherever copies decide. The owner of a block that
- * is read by single copy has to wait for its readers; an MPI copies such a block and lets the
- * sender go on. */
-#define CS_COPIES_WORTH (64 << 10)
-
 /* cs_node_offer of all of these blocks, of which some are not empty. Gaps between blocks may be
  * anything. */
 bool cs_copies_offer(struct cs_op *op, const struct cs_blocks *blocks);
 
-/* Should others read blocks of ours, of at most `bytes`, where they are? Decided by copies. `from`:
- * the parameter cma_min. */
+/* Should others read blocks of ours, of at most `bytes`, where they are? Decided by copies, and not
+ * below the limit eager_bytes: the owner of a block that is read by single copy has to wait for its
+ * readers. `from`: the parameter cma_min. */
 static inline bool
 cs_single_copy_by_copies(struct cs_op *op, size_t from, size_t bytes,
 			 const struct cs_copy_cost *cost)
 {
+	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	if (!cs_op_may_single_copy(op))
 		return false;
 	return from ? bytes >= from
-		    : bytes >= CS_COPIES_WORTH &&
-			    cs_node_single_copy_by_copies(&op->node, call->coll, bytes, cost);
+		    : bytes >= team->node.facts.of[CS_EAGER_BYTES] &&
+			      cs_node_single_copy_by_copies(&op->node, call->coll, bytes, cost);
 }
 /* The readers' copy out of a slot: `bytes` of a block of `block` bytes. */
 static inline void
 cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
 	struct cs_call *call = &op->call;
-	if (block < CS_COPIES_WORTH)
+	if (block < op->team->node.facts.of[CS_EAGER_BYTES])
 		cs_copy_result(op, to, from, bytes);
 	else
 		cs_node_get_copied_in(&op->node, call->coll, block, to, from, bytes);
 }
 
-/* Single copy if all wait for all: decided by calls, which end with the operation; or, if ranks
- * share cores, by copies, from `oversubscribed` bytes on. */
+/* Single copy if all wait for all, in `calls` calls of a rank: decided by calls, which end with the
+ * operation. */
 static inline bool
-cs_copies_is_single_copy(struct cs_op *op, size_t from, size_t bytes, size_t oversubscribed,
-			   const struct cs_copy_cost *cost)
+cs_single_copy_by_calls(struct cs_op *op, size_t from, size_t bytes, size_t calls)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	if (team->node.is_oversubscribed)
-		return (from || bytes >= oversubscribed) &&
-		       cs_single_copy_by_copies(op, from, bytes, cost);
 	if (!cs_op_may_single_copy(op))
 		return false;
-	return from ? bytes >= from : bytes >= CS_COPY_CHOICE_LEAST &&
-	       cs_node_single_copy_by_calls(&op->node, call->coll, bytes);
-}
-/* The readers' copies: out of a slot, and of a whole block in its owner's memory. */
-static inline void
-cs_copies_get_copied_in(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
-{
-	struct cs_team *team = op->team;
-	if (team->node.is_oversubscribed)
-		cs_copy_out(op, block, to, from, bytes);
-	else
-		cs_copy_result(op, to, from, bytes);
-}
-static inline void
-cs_copies_read(struct cs_op *op, int local, char *to, uint64_t remote, size_t bytes)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	if (team->node.is_oversubscribed)
-		cs_node_get_single_copy(&op->node, call->coll, local, to, remote, bytes);
-	else
-		cs_node_read(&op->node, local, to, remote, bytes);
+	return from ? bytes >= from
+		    : bytes >= cs_facts_single_copy(&team->node.facts, calls) &&
+			      cs_node_single_copy_by_calls(&op->node, op->call.coll, bytes);
 }
 
 _Static_assert(CS_COPY_PATTERNS >= CS_COLL_COUNT, "each collective has its own way of large "
@@ -135,17 +108,14 @@ cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 }
 
 /* Do so many bytes travel in the small slot? A root's calls follow each other without a wait: above
- * CS_ROOTED_SMALL pieces are cut from the ring, which is larger than a core's own cache, so that
- * their lines have left the reader's cache when they are written again (a Xeon, bcast of 2000 B in
- * a row: 0.39 us, of 2500 B 0.24). */
-#define CS_ROOTED_SMALL 511
+ * the limit rooted_small pieces are cut from the ring, which is larger than a core's own cache, so
+ * that their lines have left the reader's cache when they are written again (a Xeon, bcast of 2000
+ * B in a row: 0.39 us, of 2500 B 0.24). */
 static inline bool
 cs_is_small(struct cs_op *op, size_t bytes)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	return bytes <= (cs_colls[call->coll].rooted && !team->node.is_oversubscribed
-			 ? CS_ROOTED_SMALL : CS_SMALL);
+	return bytes <= (cs_colls[op->call.coll].rooted ? op->team->node.facts.of[CS_ROOTED_SMALL]
+							: CS_SMALL);
 }
 
 #endif

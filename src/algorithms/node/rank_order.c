@@ -1,12 +1,13 @@
 #include "algorithms/node/rank_order.h"
 
 #include "algorithms/counted.h"
+#include "algorithms/node/copies.h"
 
 #include <string.h>
 
-#define LEAST_SINGLE_COPY (16 << 10) /* bytes of a vector */
-/* Most bytes read from other ranks' memory at once, which stay in a core's cache */
-#define READ_AT_ONCE ((size_t)128 << 10)
+/* Bytes are read from other ranks' memory at once whose copy takes so many times as long as the
+ * calls: they stay in a core's cache */
+#define CALLS_AT_ONCE 16
 /* bytes: the accumulator stays in the first-level cache while the sources stream by */
 #define PIECE 8192
 
@@ -134,8 +135,11 @@ reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 {
 	struct cs_team *team = op->team;
 	int locals = team->node.shape.size;
-	size_t unit = reduction->unit, at_once = READ_AT_ONCE / remotes / unit
-						 ? READ_AT_ONCE / remotes / unit : 1;
+	size_t unit = reduction->unit,
+	       bytes = cs_facts_single_copy(&team->node.facts, CALLS_AT_ONCE),
+	       slot = team->node.shape.slot_bytes;
+	size_t at_once = (bytes < slot ? bytes : slot) / remotes / unit;
+	at_once = at_once ? at_once : 1;
 	char *room = cs_op_memory(op, CS_OP_REMOTE, remotes * at_once * unit);
 	for (size_t done = 0; done < count; done += at_once) {
 		size_t now = count - done < at_once ? count - done : at_once;
@@ -176,12 +180,8 @@ cs_rank_order_operands(struct cs_op *op, const struct cs_reduction *reduction, c
 bool
 cs_rank_order_is_single_copy(struct cs_op *op, size_t from)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	if (!cs_op_may_single_copy(op) || !call->reduction.kernel || call->bytes <= CS_INLINE)
-		return false;
-	if (from)
-		return call->bytes >= from;
-	return !team->node.is_oversubscribed && call->bytes >= LEAST_SINGLE_COPY &&
-	       cs_node_single_copy_by_calls(&op->node, call->coll, call->bytes);
+	/* Parts of each other rank's vector, and of its result, are read. */
+	size_t calls = 2 * ((size_t)op->team->node.shape.size - 1);
+	return op->call.reduction.kernel && op->call.bytes > CS_INLINE &&
+	       cs_single_copy_by_calls(op, from, op->call.bytes, calls);
 }

@@ -29,9 +29,7 @@ void cs_rank_order_operands(struct cs_op *op, const struct cs_reduction *reducti
 			const struct cs_operand *parts, size_t count);
 
 /* Are others to read our vector where it is? Then the call is not over before they have. `from`:
- * the parameter cma_min; 0: decided by calls (shm/copy_choice.h), and not if ranks share cores,
- * since they would take turns for each read (a Xeon, allreduce of 64K at 1x4: 32 us instead of
- * 16). */
+ * the parameter cma_min; 0: decided by calls (shm/copy_choice.h). */
 bool cs_rank_order_is_single_copy(struct cs_op *op, size_t from);
 
 #endif

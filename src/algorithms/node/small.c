@@ -1,6 +1,13 @@
 /* node/small.c — memory of small blocks that do not fit into a line. */
 #include "algorithms/node/small.h"
 
+bool
+cs_small_fits_slot(struct cs_op *op, size_t bytes, size_t single_copy_from)
+{
+	return bytes <= CS_SMALL && (!single_copy_from || bytes < single_copy_from) &&
+	       (cs_is_small(op, bytes) || cs_node_is_cut(&op->node, bytes));
+}
+
 char *
 cs_small_room(struct cs_op *op, struct cs_line *line, size_t bytes)
 {

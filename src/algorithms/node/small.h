@@ -8,12 +8,11 @@
 #include "algorithms/node/rounds.h"
 
 /* May a block of so many bytes go this way? `single_copy_from`: the parameter cma_min. */
+bool cs_small_fits_slot(struct cs_op *op, size_t bytes, size_t single_copy_from);
 static inline bool
 cs_small_fits(struct cs_op *op, size_t bytes, size_t single_copy_from)
 {
-	return bytes <= CS_INLINE ||
-	       (bytes <= CS_SMALL && (!single_copy_from || bytes < single_copy_from) &&
-				      (cs_is_small(op, bytes) || cs_node_is_cut(&op->node, bytes)));
+	return bytes <= CS_INLINE || cs_small_fits_slot(op, bytes, single_copy_from);
 }
 
 /* Return memory of this call for `bytes` that fit, and name it in the line; waits if it must. */

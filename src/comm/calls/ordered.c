@@ -15,8 +15,6 @@
 #include <string.h>
 
 #define PIECE (1u << 20) /* bytes of a vector that are moved at once */
-/* Bytes of all vectors together, up to which each rank, or the root, reduces all */
-#define SHORT (64u << 10)
 
 struct ordered {
 	struct cs_comm *communicator;
@@ -337,7 +335,9 @@ static void
 reduce(struct ordered *ordered)
 {
 	const struct cs_call *call = ordered->call;
-	bool is_short = call->bytes <= SHORT / ordered->ranks;
+	/* Does each rank, or the root, reduce all vectors? */
+	bool is_short = call->bytes <=
+			cs_selector_limits(cs_engine.selector)->eager_bytes / ordered->ranks;
 	size_t piece = PIECE / ordered->unit ? PIECE / ordered->unit : 1,
 	       count = least(piece, call->count);
 	size_t room = is_short ? call->bytes : (count / ordered->ranks + 1) * ordered->unit;

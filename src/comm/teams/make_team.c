@@ -172,14 +172,17 @@ learn_domains(struct cs_team *team)
 
 /* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for
  * each NUMA domain. All do what the least able one can, which keeps the algorithms simple. With
- * several nodes, agrees on the largest trouble at the same time. */
+ * several nodes, agrees on the largest trouble at the same time, and on the facts that decide how
+ * data is cut between nodes. */
 static enum cs_trouble
 learn_least(struct cs_comm *communicator, struct cs_team *team, enum cs_trouble trouble)
 {
-	enum { NO_TROUBLE, READABLE, DOMAINS, WORDS };
+	enum { NO_TROUBLE, READABLE, DOMAINS, RATE, HOP, WORDS };
+	struct cs_node_facts *facts = &team->node.facts;
 	int mine[WORDS] = {
 		[NO_TROUBLE] = CS_TROUBLES - (int)trouble, [READABLE] = team->node.is_readable,
-			[DOMAINS] = team->shape.numa_domains,
+		[DOMAINS] = team->shape.numa_domains,
+		[RATE] = (int)facts->of[CS_COPY_RATE], [HOP] = (int)cs_facts_hop_ns(facts),
 	};
 	int least[WORDS] = { 0 };
 	if (team->shape.nodes == 1)
@@ -190,6 +193,10 @@ learn_least(struct cs_comm *communicator, struct cs_team *team, enum cs_trouble 
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
 	team->has_cma = least[READABLE];
+	if (team->shape.nodes > 1) {
+		facts->of[CS_COPY_RATE] = (uint32_t)least[RATE];
+		facts->of[CS_LINE_NS] = facts->of[CS_TURN_NS] = (uint32_t)least[HOP];
+	}
 	team->domains = least[DOMAINS] < CS_LANES ? least[DOMAINS] : CS_LANES;
 	if (team->domains < 1)
 		team->domains = 1;
@@ -482,7 +489,7 @@ make(struct cs_comm *communicator)
 			team->shape.is_block_placed ? "block placed" : "scattered",
 			team->node.segment.bytes, communicator->is_new ? "" : ", of a former team",
 			team->lanes > 1 && team->domains > 1 ? ", lanes by NUMA domain" : "",
-			team->node.is_oversubscribed ? ", more ranks than cores" : "",
+			team->node.facts.shares_cores ? ", more ranks than cores" : "",
 			communicator->seat->selection.facts.wire == CS_WIRE_IB ? ", verbs" : "");
 }
 

@@ -240,5 +240,13 @@ cs_team_node_shape(const struct cs_shape *shape)
 		.spin = limits->spin,
 		.yields = limits->yields,
 		.streams = cs_engine.settings.streams,
+		.facts.of = { [CS_COPY_RATE] = (uint32_t)limits->copy_rate,
+			      [CS_LINE_NS] = (uint32_t)limits->line_ns,
+			      [CS_TURN_NS] = (uint32_t)limits->turn_ns,
+			      [CS_PAGE_NS] = (uint32_t)limits->page_ns,
+			      [CS_CALL_NS] = (uint32_t)limits->call_ns,
+			      [CS_EAGER_BYTES] = (uint32_t)limits->eager_bytes,
+			      [CS_LANES_BYTES] = (uint32_t)limits->lanes_bytes,
+			      [CS_ROOTED_SMALL] = (uint32_t)limits->rooted_small },
 	};
 }

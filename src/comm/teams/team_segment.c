@@ -129,6 +129,7 @@ furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segme
 	struct cs_node *node = &seat->team.node;
 	cs_node_init(node, shape, segment, &cs_host_mpi);
 	cs_node_init_own(node);
+	cs_node_measure_alone(node);
 	if (seat->team.shape.ranks == cs_engine.world_size)
 		cs_ledger_open_page(&seat->page, node);
 	if (node->table && shape->local == 0)
@@ -282,9 +283,11 @@ cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 	cs_ledger_ready_page(&seat->page);
 	cs_segment_seal(&node->segment);
 	cs_node_init_others(node);
+	cs_node_measure_hop(node);
 	node->is_readable =
 		cs_node_agree(node, cs_engine.settings.cma != CS_SWITCH_OFF &&
 			      cs_node_probe_cma(node));
+	cs_node_take_facts(node);
 	return CS_TROUBLE_NONE;
 }
 
@@ -337,6 +340,8 @@ void
 cs_team_take_idle(uint64_t name, struct cs_seat *seat)
 {
 	cs_pool_take(name, &seat->team.node);
+	if (name)
+		cs_node_take_facts(&seat->team.node);
 	if (!name || seat->team.shape.ranks != cs_engine.world_size)
 		return;
 	cs_ledger_open_page(&seat->page, &seat->team.node);
