@@ -307,6 +307,8 @@ explain(const struct request *request, const struct cs_selector *selector,
 		if (holds[i])
 			printf("   but %s\n", overrides[i].text);
 	cs_selector_explain_why(selector, &facts, request->has_all, stdout);
+	if (!settings->is_adaptive || settings->is_reproducible)
+		puts("no live choice: COLLSHIM_ADAPT=off, or COLLSHIM_REPRODUCIBLE=1");
 	return DONE;
 }
 
