@@ -1,5 +1,7 @@
 """Shapes of jobs: what a launcher's command line starts."""
 
+import re
+
 from collshim.failure import Failure
 from collshim.said import our_lines, unserved
 from collshim.tuner.jobs import run_job
@@ -54,6 +56,18 @@ def learn_shape(tools, mpirun, out, seconds):
     if done.code == 0 and done.result:
         raise Failure(2, "%s starts one rank: nothing to measure" % mpirun)
     raise Failure(1, "the first job of \"%s\" failed: %s" % (mpirun, done.words()))
+
+
+def learn_pattern(tools, shape, pattern, out, seconds):
+    """The class of imbalance that the library measures when ranks come late by that pattern."""
+    done = run_job(tools, shape["mpirun"], {"VERBOSE": "1", "ALLREDUCE":
+                                            "strong=hier:host,hier:host"},
+                   [shape["bench"], "--imbalance", pattern, "-c", "allreduce", "-s", "8", "-t", "1",
+                    "--repeat", "1"], out, seconds)
+    if done.code != 0:
+        raise Failure(1, "--imbalance %s: %s" % (pattern, done.words()))
+    told = re.findall(r"imbalance of a communicator of %d ranks: (\w+)" % shape["ranks"], done.said)
+    return told[-1] if told else "balanced"
 
 
 def placement_of(tools, result):
