@@ -183,7 +183,17 @@ cs_info_json_explain(FILE *out, const struct cs_selector *selector, const struct
 	fputs(",\n \"candidates\": [", out);
 	for (int i = choices[0].is_belief ? 0 : count; i < count; i++)
 		put_choice(out, i ? ",\n  " : "\n  ", &choices[i]);
-	fputs("],\n \"overrides\": [", out);
+	fputs("],\n \"imbalanced\": {", out);
+	for (enum cs_balance name = CS_MODERATE; name < CS_BALANCES; name++) {
+		struct cs_facts late = *facts;
+		char use[256];
+		late.imbalance = name;
+		cs_selector_choose(selector, &late, &choices[0]);
+		fprintf(out, "%s\"%s\": ", name > CS_MODERATE ? ", " : "", cs_balance_names[name]);
+		put_string(out, "", cs_use_text(use, sizeof use, choices[0].algorithm,
+						choices[0].params));
+	}
+	fputs("},\n \"overrides\": [", out);
 	for (int i = 0; overrides[i]; i++)
 		put_string(out, i ? ", " : "", overrides[i]);
 	fputs("]}\n", out);

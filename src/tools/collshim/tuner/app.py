@@ -94,7 +94,7 @@ def check_file(out, info):
         try:
             info.run("--check", out)
         except Failure as failure:
-            raise Failure(2, "--out: %s" % failure)
+            raise Failure(2, "--out: " + str(failure).partition(out + ": ")[2].splitlines()[0])
 
 
 class Runs:
@@ -139,7 +139,7 @@ class Runs:
         return not self.is_cut
 
     def state(self):
-        return "%d learnt rules are in %s" % (len(learnt(self.args.out)), self.args.out)
+        return "learnt rules in %s: %d" % (self.args.out, len(learnt(self.args.out)))
 
     def run_all(self):
         """The host and the library by turns, until a run changes no verdict."""

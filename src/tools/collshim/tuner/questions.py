@@ -55,10 +55,6 @@ class Question:
             words.append("imbalance " + self.imbalance)
         return " ".join(words)
 
-    def with_class(self, imbalance):
-        """The same for calls of that imbalance."""
-        return Question(self.coll, self.size, self.skew, [], imbalance)
-
     def most_bytes(self):
         return max(cell[0] for cell in self.cells)
 

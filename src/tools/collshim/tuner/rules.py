@@ -108,8 +108,9 @@ def unmeasured(sweep, coll):
     own = [question for question in sweep.questions if question.coll == coll and
            not question.imbalance]
     open_classes = [name for name in ("moderate", "strong") if name not in known and
-                    any(sweep.built_in(question) != sweep.built_in(question.with_class(name))
-                        for question in own)]
+                    any(found["chosen"] and found["imbalanced"][name] != found["chosen"]["use"]
+                        for question in own
+                        for found in sweep.explained(question, question.size or 0))]
     left = [name for name in ("balanced", "moderate", "strong") if name not in open_classes]
     return "[%s]" % ", ".join(left) if open_classes else None
 
