@@ -233,7 +233,7 @@ explain_rows(FILE *out, const struct cs_selector *selector, const struct cs_fact
 		fprintf(out, "  %d more do not fit: --all\n", left);
 }
 
-/* Where a candidate comes from (select/candidates.c). */
+/* Origin of a candidate (select/candidates.c). */
 static const char *
 origin_of(const struct cs_selector *selector, const struct cs_facts *facts,
 	  const struct cs_choice *choice)

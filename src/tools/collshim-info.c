@@ -278,8 +278,7 @@ explain(const struct request *request, const struct cs_selector *selector,
 		.imbalance = request->imbalance,
 	};
 	int wrong = read_call(request->explain, &facts);
-	if (!wrong)
-		wrong = spread(request, cores, &facts);
+	wrong = wrong ? wrong : spread(request, cores, &facts);
 	if (wrong)
 		return wrong;
 	if (request->is_non_commutative && !cs_colls[facts.coll].reduces)

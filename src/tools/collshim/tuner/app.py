@@ -111,13 +111,15 @@ class Runs:
     def run(self, number, who):
         """False: the time was up."""
         path, command = job_path(self.args.out), list(self.args.words)
+        environment = dict(self.tools.environment(), COLLSHIM_DISABLE="1")    # if it is preloaded
         if who == "the library":
             settings = {"ADAPT": "on", "ADAPT_FILE": self.args.out, "REPORT": path,
                         "TUNING": self.info.tuning}
+            del environment["COLLSHIM_DISABLE"]
             command[self.at:self.at] = under_library(self.tools, settings)
         self.args.stopped = "; %s; the run under way leaves nothing" % self.state()
         left = 60 * self.args.minutes - (time.monotonic() - self.started)
-        done = jobs.run_job(command, path, self.tools.environment(), max(left, 0))
+        done = jobs.run_job(command, path, environment, max(left, 0))
         for line in dict.fromkeys(our_lines(done.said)):
             say("run %d: %s" % (number, line))
             if "[unserved:job]" in line:

@@ -34,8 +34,8 @@ behind it. Each --mpirun is one shape; all ranks must see the folder of FILE.
                      faster by more than PART of the host's time and by more than the spread of
                      the host's times, and the lower quartile of all rounds' ratios is more than 1,
                      in single calls or in rows of 20, if it loses by more than PART / 2 in neither;
-                     default 0.1, as in live choice. Then the rules run as a program would meet them, all in one job
-                     and each collective alone: what loses there has no rule
+                     default 0.1, as in live choice. Then the rules run as a program would meet
+                     them, all in one job and each collective alone: what loses there has no rule
   --limit S          a case whose fewest calls need more than S seconds is left out, default 5
   --patience S       a job that is done with no further case for S seconds is taken for hung and
                      stopped, default 120
@@ -56,9 +56,8 @@ loggp measures what a message costs (collshim-bench --loggp); FILE gets all the 
 Exit code: 0; 1 if a job failed or a file could not be written; 2 for wrong arguments; 3 if app has
 learnt nothing; 130 if it was stopped.
 """
-SWEEP_ONLY = ("minutes", "colls", "sizes", "imbalance", "resume", "dry_run", "keep_going", "repeats", "margin",
-              "limit", "memory",
-              "patience")
+SWEEP_ONLY = ("minutes", "colls", "sizes", "imbalance", "resume", "dry_run", "keep_going",
+              "repeats", "margin", "limit", "memory", "patience")
 APP_ONLY = ("runs", "program")
 
 

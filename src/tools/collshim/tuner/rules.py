@@ -172,8 +172,8 @@ def block_note(sweep, args):
             if score and score.jobs]
     words = ["ratio host / ours: median, quartiles of the rounds, medians of single calls and of "
              "rows of %d, jobs (%s); rules hold for both kinds of calls, else host: each job's "
-             "median above %.2f and the host's spread, and the lower quartile above 1 in one, no median below %.2f in the "
-             "other" % (max(ROWS), jobs_text(jobs), win_floor(args.margin),
+             "median above %.2f and the host's spread, and the lower quartile above 1 in one, no "
+             "median below %.2f in the other" % (max(ROWS), jobs_text(jobs), win_floor(args.margin),
                          loss_floor(args.margin))]
     words += ["%s is %s imbalance" % pair for pair in shape["patterns"].items()]
     words += ["%s: time was up, %d candidates left out" % (wave, count) for wave,
