@@ -76,10 +76,8 @@ def program_at(words, name):
     """Where the program begins in a launcher's command."""
     if ":" in words:
         raise Failure(2, "several programs in one command (':') cannot be run")
-    if not words or not shutil.which(words[0]):
-        raise Failure(2, "no such launcher: %s" % " ".join(words[:1]) if words else
-                      "app [options] -- LAUNCHER ... PROGRAM ARGS: a launcher and a program are "
-                      "needed behind --")
+    if not shutil.which(words[0]):
+        raise Failure(2, "no such launcher: " + words[0])
     for at, word in enumerate(words[1:], 1):
         if word == name or (name is None and shutil.which(word)):
             return at
@@ -106,7 +104,6 @@ class Runs:
         self.report = None
         self.started = time.monotonic()
         self.first = learnt(args.out)
-        self.is_cut = False
 
     def run(self, number, who):
         """False: the time was up."""
@@ -128,7 +125,6 @@ class Runs:
         if done.reason:
             say("run %d under %s: %s (--minutes); what earlier runs have learnt stays" % (
                 number, who, done.reason))
-            self.is_cut = True
         elif done.code != 0:
             raise Failure(1, "run %d under %s failed: %s; %s; %s" % (
                 number, who, done.words(), self.state(),
@@ -138,7 +134,7 @@ class Runs:
             self.times[who].append(done.seconds)
         if done.result:
             self.report = Report(done.result)
-        return not self.is_cut
+        return not done.reason
 
     def state(self):
         return "learnt rules in %s: %d" % (self.args.out, len(learnt(self.args.out)))
