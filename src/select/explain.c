@@ -3,10 +3,12 @@
 #include "select/table.h"
 
 #include "base/printable.h"
+#include "base/trial.h"
 #include "select/notes.h"
 #include "select/predict.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool
 says_range(FILE *out, const char *name, struct cs_range range, int low, int high)
@@ -231,6 +233,47 @@ explain_rows(FILE *out, const struct cs_selector *selector, const struct cs_fact
 		fprintf(out, "  %d more do not fit: --all\n", left);
 }
 
+/* Origin of a candidate (select/candidates.c). */
+static const char *
+origin_of(const struct cs_selector *selector, const struct cs_facts *facts,
+	  const struct cs_choice *choice)
+{
+	const struct cs_table *table = &selector->tables[facts->coll];
+	struct cs_prediction prediction;
+	if (choice->why != CS_WHY_TRIED)
+		return choice->reason;
+	if (!choice->algorithm)
+		return "the MPI underneath";
+	if (!strcmp(choice->algorithm->name, "hier:host"))
+		return "node memory, the MPI between nodes";
+	if (selector->model && cs_predict(selector->model, facts, table->excluded, &prediction) &&
+	    prediction.best == choice->algorithm)
+		return selector->model_reason;
+	for (const struct cs_row *row = table->rows; row < table->rows + table->count; row++)
+		if (row->use.algorithm == choice->algorithm && cs_row_fits(row, facts) &&
+		    !cs_row_barred(table, row, facts))
+			return row->reason;
+	return choice->reason;
+}
+
+static void
+explain_candidates(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts)
+{
+	struct cs_choice choices[CS_TRIAL_WAYS];
+	char use[256];
+	cs_selector_choose(selector, facts, &choices[0]);
+	int count = cs_selector_candidates(selector, facts, choices, CS_TRIAL_WAYS);
+	if (!choices[0].is_belief) {
+		fputs("candidates of live choice: none, since the answer is no hypothesis\n", out);
+		return;
+	}
+	fputs("candidates of live choice, in this order:\n", out);
+	for (int i = 0; i < count; i++)
+		fprintf(out, "  %s (%s)\n",
+			cs_use_text(use, sizeof use, choices[i].algorithm, choices[i].params),
+			origin_of(selector, facts, &choices[i]));
+}
+
 void
 cs_selector_explain_why(const struct cs_selector *selector, const struct cs_facts *facts,
 			bool has_all, FILE *out)
@@ -245,6 +288,7 @@ cs_selector_explain_why(const struct cs_selector *selector, const struct cs_fact
 	if (selector->site_error)
 		fprintf(out, "tuning file not used: %s\n", selector->site_error);
 	explain_rows(out, selector, facts, has_all);
+	explain_candidates(out, selector, facts);
 	explain_algorithms(out, facts, has_all);
 }
 

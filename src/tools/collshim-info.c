@@ -278,8 +278,7 @@ explain(const struct request *request, const struct cs_selector *selector,
 		.imbalance = request->imbalance,
 	};
 	int wrong = read_call(request->explain, &facts);
-	if (!wrong)
-		wrong = spread(request, cores, &facts);
+	wrong = wrong ? wrong : spread(request, cores, &facts);
 	if (wrong)
 		return wrong;
 	if (request->is_non_commutative && !cs_colls[facts.coll].reduces)
@@ -307,6 +306,8 @@ explain(const struct request *request, const struct cs_selector *selector,
 		if (holds[i])
 			printf("   but %s\n", overrides[i].text);
 	cs_selector_explain_why(selector, &facts, request->has_all, stdout);
+	if (!settings->is_adaptive || settings->is_reproducible)
+		puts("no live choice: COLLSHIM_ADAPT=off, or COLLSHIM_REPRODUCIBLE=1");
 	return DONE;
 }
 

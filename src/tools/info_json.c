@@ -2,6 +2,7 @@
 #include "tools/info_json.h"
 
 #include "base/parse.h"
+#include "base/trial.h"
 #include "select/use.h"
 #include "trace/json.h"
 
@@ -127,7 +128,7 @@ put_facts(FILE *out, const struct cs_facts *facts, const char *mpi)
 }
 
 static void
-put_choice(FILE *out, const struct cs_choice *choice)
+put_choice(FILE *out, const char *before, const struct cs_choice *choice)
 {
 	static const char *const why[] = {
 		[CS_WHY_FORCED] = "forced",     [CS_WHY_RULE] = "rule",
@@ -139,7 +140,8 @@ put_choice(FILE *out, const struct cs_choice *choice)
 	const struct cs_algorithm *algorithm = choice->algorithm;
 	char use[256];
 	cs_use_text(use, sizeof use, algorithm, choice->params);
-	put_string(out, ",\n \"chosen\": {\"use\": ", use);
+	fputs(before, out);
+	put_string(out, "{\"use\": ", use);
 	put_string(out, ", \"algorithm\": ", algorithm ? algorithm->name : CS_HOST);
 	fputs(", \"parameters\": {", out);
 	for (int i = 0; algorithm && i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
@@ -159,8 +161,9 @@ cs_info_json_explain(FILE *out, const struct cs_selector *selector, const struct
 {
 	const struct cs_algorithm *algorithm;
 	const char *comma = "\n";
-	struct cs_choice choice;
-	cs_selector_choose(selector, facts, &choice);
+	struct cs_choice choices[CS_TRIAL_WAYS];
+	cs_selector_choose(selector, facts, &choices[0]);
+	int count = cs_selector_candidates(selector, facts, choices, CS_TRIAL_WAYS);
 	put_string(out, "{\"collshim\": ", CS_VERSION);
 	put_facts(out, facts, mpi);
 	fputs(",\n \"algorithms\": [", out);
@@ -176,8 +179,21 @@ cs_info_json_explain(FILE *out, const struct cs_selector *selector, const struct
 		comma = ",\n";
 	}
 	fputc(']', out);
-	put_choice(out, &choice);
-	fputs(",\n \"overrides\": [", out);
+	put_choice(out, ",\n \"chosen\": ", &choices[0]);
+	fputs(",\n \"candidates\": [", out);
+	for (int i = choices[0].is_belief ? 0 : count; i < count; i++)
+		put_choice(out, i ? ",\n  " : "\n  ", &choices[i]);
+	fputs("],\n \"imbalanced\": {", out);
+	for (enum cs_balance name = CS_MODERATE; name < CS_BALANCES; name++) {
+		struct cs_facts late = *facts;
+		char use[256];
+		late.imbalance = name;
+		cs_selector_choose(selector, &late, &choices[0]);
+		fprintf(out, "%s\"%s\": ", name > CS_MODERATE ? ", " : "", cs_balance_names[name]);
+		put_string(out, "", cs_use_text(use, sizeof use, choices[0].algorithm,
+						choices[0].params));
+	}
+	fputs("},\n \"overrides\": [", out);
 	for (int i = 0; overrides[i]; i++)
 		put_string(out, i ? ", " : "", overrides[i]);
 	fputs("]}\n", out);

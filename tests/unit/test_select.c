@@ -866,7 +866,7 @@ TEST(explaining_names_the_row_that_decides_and_why_not_the_others)
 	struct cs_facts facts = usual(CS_BCAST, 8192);
 	explain(selector, &facts);
 	char *rows = strstr(strstr(printed, "rows"), "\n") + 1;
-	*strstr(rows, "algorithms:") = '\0';
+	*strstr(rows, "candidates of") = '\0';
 	assert_string_equal(
 		rows,
 		"  rule site.yaml:6 (block away): use ring\n"
@@ -907,6 +907,7 @@ TEST(explaining_names_the_row_that_decides_and_why_not_the_others)
 			    "  built-in tuning.yaml:12 (block default): use hier:host:chunk=64K\n"
 			    "    fits, but what stands above decides\n"
 			    "  6 more do not fit: --all\n"
+			    "candidates of live choice: none, since the answer is no hypothesis\n"
 			    "algorithms:\n"
 			    "  hier:host: can serve this call\n"
 			    "  hier:host:tree: can serve this call\n"

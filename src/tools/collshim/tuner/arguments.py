@@ -13,6 +13,7 @@ collshim-tune - measures which algorithm serves which collective best here; writ
 
   collshim-tune loggp --mpirun CMD [--out FILE]
   collshim-tune sweep --mpirun CMD [--mpirun CMD ...] --minutes M --out FILE [options]
+  collshim-tune app --out FILE [--runs N] [--minutes M] [--program WORD] -- LAUNCHER ... PROGRAM ...
 
 CMD starts a job of one shape: "mpirun -n 16 --hostfile hosts"; a program with its arguments is put
 behind it. Each --mpirun is one shape; all ranks must see the folder of FILE.
@@ -21,16 +22,20 @@ behind it. Each --mpirun is one shape; all ranks must see the folder of FILE.
   --out FILE         the tuning file; FILE.state.json, written after every job, has what was seen
   --colls LIST       default: all of the library's
   --sizes LIST       default 8,1K,8K,64K,1M
+  --imbalance PATTERN
+                     ranks come late, as collshim-bench has them, and rules ask for that; up to 8
+                     times
   --resume           go on with FILE.state.json (more --minutes than before: also with what did not
                      fit)
   --dry-run          one short job for each shape, then say what would be measured
   --keep-going       when a job fails, do without what it measured; else the sweep ends there
   --repeats N        jobs in which the best candidates are measured again, default 3
-  --margin PART      an algorithm gets a rule where each of these jobs' medians of host / ours is
-                     more than 1 + PART, and the lower quartile of all their rounds more than 1, in
-                     single calls or in rows of 20, if it loses by more than PART in neither;
-                     default 0.05. Then the rules run as a program would meet them, all in one job
-                     and each collective alone: what loses there has no rule
+  --margin PART      an algorithm gets a rule where each of these jobs' medians is
+                     faster by more than PART of the host's time and by more than the spread of
+                     the host's times, and the lower quartile of all rounds' ratios is more than 1,
+                     in single calls or in rows of 20, if it loses by more than PART / 2 in neither;
+                     default 0.1, as in live choice. Then the rules run as a program would meet
+                     them, all in one job and each collective alone: what loses there has no rule
   --limit S          a case whose fewest calls need more than S seconds is left out, default 5
   --patience S       a job that is done with no further case for S seconds is taken for hung and
                      stopped, default 120
@@ -41,14 +46,19 @@ behind it. Each --mpirun is one shape; all ranks must see the folder of FILE.
                      another collshim-info, collshim-bench (for one MPI), libcollshim.so
   --version, --help
 
+app runs a program by its MPI and by the library in turns, and FILE gets what the library learns in
+its calls; a program begins at the launcher's first word that is one, or at WORD
+  --runs N           so many turns; default: until one changes no verdict, at most 5
+  --minutes M        for all of them; default: no limit
+
 loggp measures what a message costs (collshim-bench --loggp); FILE gets all the numbers as JSON.
 
-Exit code: 0; 1 if a job failed or a file could not be written; 2 for wrong arguments; 130 if it was
-stopped.
+Exit code: 0; 1 if a job failed or a file could not be written; 2 for wrong arguments; 3 if app has
+learnt nothing; 130 if it was stopped.
 """
-SWEEP_ONLY = ("minutes", "colls", "sizes", "resume", "dry_run", "keep_going", "repeats", "margin",
-              "limit", "memory",
-              "patience")
+SWEEP_ONLY = ("minutes", "colls", "sizes", "imbalance", "resume", "dry_run", "keep_going",
+              "repeats", "margin", "limit", "memory", "patience")
+APP_ONLY = ("runs", "program")
 
 
 def new_parser():
@@ -67,10 +77,13 @@ def new_parser():
     parser.add_argument("--colls")
     parser.add_argument("--sizes", default="8,1K,8K,64K,1M")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--margin", type=float, default=0.05)
+    parser.add_argument("--margin", type=float, default=0.1)
     parser.add_argument("--limit", type=float, default=5)
     parser.add_argument("--patience", type=float, default=120)
     parser.add_argument("--memory", default="256M")
+    parser.add_argument("--imbalance", action="append", default=[])
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--program")
     parser.add_argument("--build")
     for name in ("--info", "--bench", "--preload"):
         parser.add_argument(name)
@@ -79,14 +92,40 @@ def new_parser():
     return parser
 
 
+def refuse_given(parser, args, names, owner):
+    for name in names:
+        if getattr(args, name) != parser.get_default(name):
+            parser.error("--%s belongs to %s" % (name.replace("_", "-"), owner))
+
+
+def parse_app(parser, args, words):
+    refuse_given(parser, args, ("mpirun", "bench", *SWEEP_ONLY[1:]), "sweep")
+    if not words:
+        parser.error("app [options] -- LAUNCHER ... PROGRAM ARGS: nothing is to be run")
+    if not args.out:
+        parser.error("--out FILE is needed")
+    args.minutes = math.inf if args.minutes is None else args.minutes
+    if not args.minutes > 0 or (args.runs is not None and args.runs < 1):
+        parser.error("--minutes: more than 0; --runs: 1 or more")
+    args.out, args.words = os.path.abspath(args.out), words
+    return args
+
+
 def parse(argv):
     parser = new_parser()
-    args = parser.parse_args(argv)
+    at = argv.index("--") if "--" in argv else len(argv)
+    args = parser.parse_args(argv[:at])
+    args.stopped = "; --resume goes on" if args.command == "sweep" else ""
     if args.help or args.version:
         return args
-    if args.command not in ("loggp", "sweep"):
-        parser.error("expected loggp or sweep" + (", not '%s'" % args.command if args.command
-                                                  else ""))
+    if args.command not in ("app", "loggp", "sweep"):
+        parser.error("expected app, loggp or sweep" + (", not '%s'" % args.command if args.command
+                                                       else ""))
+    if args.command == "app":
+        return parse_app(parser, args, argv[at + 1:])
+    if at < len(argv):
+        parser.error("-- belongs to app")
+    refuse_given(parser, args, APP_ONLY, "app")
     if not args.mpirun:
         parser.error("--mpirun 'mpirun -n 4': what starts a job?")
     for text in args.mpirun:
@@ -94,9 +133,7 @@ def parse(argv):
     if args.command == "loggp":
         if len(args.mpirun) > 1:
             parser.error("--mpirun: one for loggp")
-        for name in SWEEP_ONLY:
-            if getattr(args, name) != parser.get_default(name):
-                parser.error("--%s belongs to sweep" % name.replace("_", "-"))
+        refuse_given(parser, args, SWEEP_ONLY, "sweep")
         return args
     if not args.out or args.minutes is None:
         parser.error("--out FILE and --minutes M are needed")
@@ -104,6 +141,8 @@ def parse(argv):
         parser.error("--minutes: more than 0")
     if args.repeats < 1 or not 0 <= args.margin < 1 or not 0 < args.limit < math.inf:
         parser.error("--repeats: 1 or more; --margin: from 0 to 1; --limit: more than 0")
+    if len(args.imbalance) > 8 or len(set(args.imbalance)) < len(args.imbalance):
+        parser.error("--imbalance: 8 at most, each once")
     if not 0 < args.patience < math.inf:
         parser.error("--patience: more than 0")
     if read_size(args.memory) is None:

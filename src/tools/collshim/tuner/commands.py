@@ -11,12 +11,12 @@ from collshim import machine
 from collshim.failure import Failure
 from collshim.files import write_whole
 from collshim.texts import minutes_text, printable
-from collshim.tuner import say
+from collshim.tuner import app, say
 from collshim.tuner.arguments import USAGE, parse, read_colls
 from collshim.tuner.jobs import remove_stale, run_job
 from collshim.tuner.rules import WRITTEN, tuning_text, write_tuning
 from collshim.tuner.scores import decide
-from collshim.tuner.shapes import is_cyclic, learn_shape, shape_text
+from collshim.tuner.shapes import is_cyclic, learn_pattern, learn_shape, shape_text
 from collshim.tuner.state import State
 from collshim.tuner.sweep import SHARES, Sweep
 from collshim.tuner.tools import PROBE_MODELS, PROBE_SKEW, Tools
@@ -62,6 +62,12 @@ def learn_shapes(args, tools, state):
             if (shape_text(other), other["ranks"]) == (shape_text(shape), shape["ranks"]):
                 raise Failure(2, "--mpirun: \"%s\" and \"%s\" start the same shape" %
                               (other["mpirun"], mpirun))
+        shape["patterns"] = {}
+        for pattern in args.imbalance:
+            name = learn_pattern(tools, shape, pattern, args.out, 60)
+            shape["patterns"][pattern] = name
+            say("%s: %s is %s imbalance%s" % (shape_text(shape), pattern, name, "" if name !=
+                                              "balanced" else ": not measured further"))
         state.data["shapes"].append(dict(shape, runs=[], banned={}, closed=[], said=[],
                                          left_out={}, loggp=None))
         state.write()
@@ -180,6 +186,12 @@ def tell_end(args, sweeps, state, has_models):
         state.path))
 
 
+def tune_app(args, tools):
+    check_folder(args.out)
+    remove_stale(args.out)
+    return app.tune(args, tools)
+
+
 def loggp(args, tools):
     if args.out:
         check_folder(os.path.abspath(args.out))
@@ -214,7 +226,7 @@ def do_command(args, here):
     if args.version:
         print("collshim-tune (%s)" % tools.version)
         return 0
-    return {"loggp": loggp, "sweep": sweep_all}[args.command](args, tools)
+    return {"app": tune_app, "loggp": loggp, "sweep": sweep_all}[args.command](args, tools)
 
 
 def main(argv, here):
@@ -240,7 +252,7 @@ def main(argv, here):
                     sys.stdout.fileno())    # what is left is not tried again
         return 1
     except Stopped:
-        say("stopped" + ("; --resume goes on" if args and args.command == "sweep" else ""))
+        say("stopped" + (args.stopped if args else ""))
         return 130
 
 

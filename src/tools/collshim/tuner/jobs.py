@@ -32,14 +32,19 @@ def remove_stale(out):
             jobs.remove_with_unfinished(path)
 
 
+def under_library(tools, settings):
+    """The words before a program that is to run with the library. settings: COLLSHIM_ variables."""
+    return ["sh", "-c", PRELOAD, tools.library,
+            *("COLLSHIM_%s=%s" % pair for pair in settings.items())]
+
+
 def run_job(tools, mpirun, settings, program, out, seconds, patience=math.inf):
     """Starts the bench under the launcher and waits for it, at most so many seconds in all and so
     many for each case. settings: COLLSHIM_ variables; None: without the library."""
     path = job_path(out)
     command = shlex.split(mpirun)
     if settings is not None:
-        command += ["sh", "-c", PRELOAD, tools.library]
-        command += ["COLLSHIM_%s=%s" % pair for pair in {"TUNING": "builtin", **settings}.items()]
+        command += under_library(tools, {"TUNING": "builtin", "ADAPT": "off", **settings})
     command += program + ["--quiet", "--json", path]
     try:
         return jobs.run_job(command, path, tools.environment(), seconds, patience)

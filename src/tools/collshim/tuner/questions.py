@@ -36,12 +36,14 @@ def whole_bytes(coll, size, ranks):
 
 
 class Question:
-    """What one rule has to answer: one candidate for some cells (size, distribution, calls in a
-    row) of a collective, by its name: each of the (size, distribution) with each of ROWS."""
+    """What one rule has to answer: one candidate for some cells (size, distribution, kind of calls)
+    of a collective, by its name: each of the (size, distribution) with each of ROWS; if it is for a
+    class of imbalance, with each pattern of that class."""
 
-    def __init__(self, coll, size, skew, cases):
+    def __init__(self, coll, size, skew, cases, imbalance=None, kinds=ROWS):
         self.coll, self.size, self.skew = coll, size, skew
-        self.cells = tuple((*case, row) for case in cases for row in ROWS)
+        self.imbalance, self.kinds = imbalance, kinds
+        self.cells = tuple((*case, kind) for case in cases for kind in kinds)
 
     def __str__(self):
         words = [self.coll]
@@ -49,6 +51,8 @@ class Question:
             words.append(bytes_text(self.size))
         if self.skew:
             words.append("skew " + self.skew)
+        if self.imbalance:
+            words.append("imbalance " + self.imbalance)
         return " ".join(words)
 
     def most_bytes(self):
@@ -74,24 +78,29 @@ def has_room(args, size, ranks):
     return 4 * size * ranks <= read_bytes(args.memory) and size * ranks < 1 << 31
 
 
-def list_questions(args, collectives, ranks, knows_skew):
-    """knows_skew: may rules of this library ask how uneven blocks are?"""
+def list_questions(args, collectives, ranks, knows_skew, patterns):
+    """knows_skew: may rules of this library ask how uneven blocks are? patterns: {pattern: class of
+    imbalance}"""
     questions = []
-    for name in args.colls:
-        questions += questions_of(args, collectives[name], ranks, knows_skew)
+    for imbalance in (None, "moderate", "strong"):
+        kinds = tuple(name for name, its in patterns.items() if its == imbalance)
+        for name in args.colls if kinds or not imbalance else ():
+            questions += [Question(name, *asked, imbalance, kinds or ROWS) for asked in
+                          questions_of(args, collectives[name], ranks, knows_skew)]
     return questions
 
 
 def questions_of(args, coll, ranks, knows_skew):
+    """[(size, skew, cases)]"""
     sizes = sorted({whole_bytes(coll, size, ranks) for size in args.sizes})
     if coll.is_size_unknown:
         # What cannot be measured must not leave all the other sizes without an answer.
         most = [size for size in sizes if has_room(args, size, ranks)] or sizes[:1]
-        return [Question(coll.name, None, None, [(size, "regular") for size in most])]
+        return [(None, None, [(size, "regular") for size in most])]
     if not coll.has_size:
-        return [Question(coll.name, None, None, [(0, None)])]
+        return [(None, None, [(0, None)])]
     if coll.has_skew and knows_skew:
-        return [Question(coll.name, size, skew, [(size, name) for name in names]) for size in sizes
+        return [(size, skew, [(size, name) for name in names]) for size in sizes
                 for skew, names in distributions_by_skew(coll, size, ranks).items()]
     names = DISTRIBUTIONS if coll.has_skew else [None]
-    return [Question(coll.name, size, None, [(size, name) for name in names]) for size in sizes]
+    return [(size, None, [(size, name) for name in names]) for size in sizes]

@@ -10,7 +10,7 @@ from collshim.files import write_whole
 from collshim.texts import bytes_text
 from collshim.tuner.candidates import split_candidate
 from collshim.tuner.questions import ROWS, size_range
-from collshim.tuner.scores import decide, unless_lost
+from collshim.tuner.scores import decide, loss_floor, unless_lost, win_floor
 from collshim.tuner.shapes import is_cyclic, shape_text
 
 WRITTEN = "# Written by collshim-tune"
@@ -80,12 +80,14 @@ def rule_conditions(shape):
     return "ranks: %d, nodes: %d, ppn: %s%s" % (shape["ranks"], shape["nodes"], ppn, placement)
 
 
-def one_rule(coll, shape, low, high, skew, candidate):
+def one_rule(coll, shape, low, high, skew, imbalance, candidate):
     words = ["collective: " + coll, rule_conditions(shape)]
     if (low, high) != (0, math.inf):
         words.append("bytes: %s-%s" % (bytes_text(low), bytes_text(high)))
     if skew:
         words.append("skew: " + skew)
+    if imbalance:
+        words.append("imbalance: " + imbalance)
     return "{%s, %s}" % (", ".join(words), use_text(candidate))
 
 
@@ -99,28 +101,51 @@ def seen_text(candidate, best, score, is_open):
     return seen
 
 
+def unmeasured(sweep, coll):
+    """What rules without a measured imbalance ask for: None (nothing), unless the built-in rules
+    have others for a class that was not measured, which they are not to hide."""
+    known = [question.imbalance for question in sweep.questions if question.coll == coll]
+    own = [question for question in sweep.questions if question.coll == coll and
+           not question.imbalance]
+    open_classes = [name for name in ("moderate", "strong") if name not in known and
+                    any(found["chosen"] and found["imbalanced"][name] != found["chosen"]["use"]
+                        for question in own
+                        for found in sweep.explained(question, question.size or 0))]
+    left = [name for name in ("balanced", "moderate", "strong") if name not in open_classes]
+    return "[%s]" % ", ".join(left) if open_classes else None
+
+
 def coll_rules(sweep, coll, margin):
-    """The lines of a collective: what was seen, as comments, and its rules."""
-    by_skew, lines = {}, []
+    """The lines of a collective: what was seen, as comments, and its rules; before them those for a
+    class of imbalance, where they differ."""
+    answers, lines = {}, []
     for question in (question for question in sweep.questions if question.coll == coll):
         candidate, best, score, is_open = decide(sweep, question, margin)
-        by_skew.setdefault(question.skew, []).append((question.size or 1,
-                                                      parts_by(sweep, question, candidate,
-                                                               is_open)))
+        by_skew = answers.setdefault(question.imbalance, {})
+        by_skew.setdefault(question.skew, []).append(
+            (question.size or 1, parts_by(sweep, question, candidate, is_open)))
         lines += textwrap.wrap("# %s: %s" % (question, seen_text(candidate, best, score, is_open)),
                                120,
                                subsequent_indent="#   ", break_long_words=False,
                                break_on_hyphens=False)
-    rules = {skew: joined(sorted(answers, key=lambda pair: pair[0])) for skew,
-             answers in by_skew.items()}
+    rules = {imbalance: rules_by_skew(by_skew) for imbalance, by_skew in answers.items()}
+    others = unmeasured(sweep, coll)
+    for imbalance in sorted(rules, key=lambda name: name is None):
+        for rule in rules[imbalance]:
+            if rule[2] is not None and (not imbalance or rule not in rules[None]):
+                low, high, candidate, skew = rule
+                lines += item(one_rule(coll, sweep.shape, low, high, skew, imbalance or others,
+                                       candidate))
+    return lines
+
+
+def rules_by_skew(by_skew):
+    """[(low, high, candidate, skew)]"""
+    rules = {skew: joined(sorted(answers, key=lambda pair: pair[0]))
+             for skew, answers in by_skew.items()}
     if len({json.dumps(list_of) for list_of in rules.values()}) == 1:
         rules = {None: next(iter(rules.values()))}
-    for skew, list_of in rules.items():
-        for low, high, candidate in list_of:
-            if candidate is None:
-                continue
-            lines += item(one_rule(coll, sweep.shape, low, high, skew, candidate))
-    return lines
+    return [(*rule, skew) for skew, list_of in rules.items() for rule in list_of]
 
 
 def provenance(state, shape, note):
@@ -147,8 +172,10 @@ def block_note(sweep, args):
             if score and score.jobs]
     words = ["ratio host / ours: median, quartiles of the rounds, medians of single calls and of "
              "rows of %d, jobs (%s); rules hold for both kinds of calls, else host: each job's "
-             "median above %g and the lower quartile above 1 in one, no median below %.2f in the "
-             "other" % (max(ROWS), jobs_text(jobs), 1 + args.margin, 1 / (1 + args.margin))]
+             "median above %.2f and the host's spread, and the lower quartile above 1 in one, no "
+             "median below %.2f in the other" % (max(ROWS), jobs_text(jobs), win_floor(args.margin),
+                         loss_floor(args.margin))]
+    words += ["%s is %s imbalance" % pair for pair in shape["patterns"].items()]
     words += ["%s: time was up, %d candidates left out" % (wave, count) for wave,
               count in shape["left_out"].items()]
     words += ["failed: %s by %s" % (coll, name) for coll, names in shape["banned"].items()

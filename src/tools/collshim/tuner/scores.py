@@ -14,12 +14,24 @@ MOST_VARIED = 2         # candidates whose parameters are tried, for each questi
 TOGETHER, ALONE = "proof, together", "proof, alone"
 
 
+def win_floor(margin, spread=0.0):
+    """The ratio from which on ours is the faster, by the verdict of live choice (src/base/trial.c:
+    is_better): by more than that part of the host's time, and by more than the spread of the
+    host's times, the distance from the shortest to the median."""
+    return 1 / (1 - min(max(margin, spread), 0.99))
+
+
+def loss_floor(margin):
+    """The ratio below which ours is slower, and not only disturbed."""
+    return 1 - margin / 2
+
+
 class Part:
     """Cells of a score, as (middle, least, most) and the rounds of all jobs. `middle`: mean over
     the cells of the medians; `least` and `most`: over cells and jobs (rounds, if there was one
     job); `low` and `high`: over cells, of the quartiles of the rounds of all jobs."""
 
-    def __init__(self, cells, rounds):
+    def __init__(self, cells, rounds, spreads):
         middles = [cell[0] for cell in cells]
         self.least = min(cell[1] for cell in cells)
         self.most = max(cell[2] for cell in cells)
@@ -27,10 +39,11 @@ class Part:
         quarters = [quartiles(ratios) for ratios in rounds]
         self.low, self.high = min(low for low, _ in quarters), max(high for _, high in quarters)
         self.usual_low = mean_ratio([low for low, _ in quarters])
+        self.host_spread = statistics.mean(spreads)
         self.is_one = len(cells) == 1
 
     def floor(self, margin):
-        return 1 + margin if self.is_one else 1 / (1 + margin)
+        return win_floor(margin, self.host_spread) if self.is_one else loss_floor(margin)
 
     def wins(self, margin):
         """In each job's median by the margin, and in three quarters of all rounds at all; over
@@ -39,19 +52,19 @@ class Part:
         return self.least > self.floor(margin) and self.wins_in_the_mean(margin)
 
     def wins_in_the_mean(self, margin):
-        return self.middle > 1 + margin and self.usual_low > 1
+        return self.middle > win_floor(margin, self.host_spread) and self.usual_low > 1
 
 
 class Score(Part):
-    """Of a candidate at a question: ratios host / ours, of all its cells; `kinds`: {calls in a row:
-    the Part of these cells}."""
+    """Of a candidate at a question: ratios host / ours, of all its cells; `kinds`: {calls in a row,
+    or the pattern of imbalance: the Part of these cells}."""
 
-    def __init__(self, cells, jobs, rounds, proofs, rows):
+    def __init__(self, cells, jobs, rounds, spreads, proofs, rows):
         """jobs: repeats of the cell that has fewest, 0: a short measurement only; proofs: for each
-        wave that ran the file, the cells' ratios; rows: for each cell, how many calls in a row"""
-        super().__init__(cells, rounds)
-        self.kinds = {row: Part([cell for cell, its in zip(cells, rows) if its == row],
-                                [ratios for ratios, its in zip(rounds, rows) if its == row])
+        wave that ran the file, the cells' ratios; rows: for each cell, its kind"""
+        super().__init__(cells, rounds, spreads)
+        self.kinds = {row: Part(*([one for one, its in zip(all_of, rows) if its == row]
+                                  for all_of in (cells, rounds, spreads)))
                       for row in dict.fromkeys(rows)}
         self.jobs = jobs
         self.proofs = proofs
@@ -61,13 +74,13 @@ class Score(Part):
         than the margin, so that a rule holds for both."""
         return (self.jobs > 0 and self.wins_in_the_mean(margin) and
                 any(kind.wins(margin) for kind in self.kinds.values()) and
-                all(kind.least > 1 / (1 + margin) for kind in self.kinds.values()) and
+                all(kind.least > loss_floor(margin) for kind in self.kinds.values()) and
                 self.holds(margin))
 
     def holds(self, margin):
         """In the jobs that ran the file: in the mean not slower than the host, in no cell by more
         than the margin."""
-        return all(mean_ratio(ratios) > 1 and min(ratios) > 1 / (1 + margin)
+        return all(mean_ratio(ratios) > 1 and min(ratios) > loss_floor(margin)
                    for ratios in self.proofs)
 
     def may_win(self, margin):
@@ -75,7 +88,7 @@ class Score(Part):
         lowest = [(kind.least if self.jobs > 1 else kind.worst, kind.floor(margin))
                   for kind in self.kinds.values()]
         return any(least > floor for least, floor in lowest) and \
-            all(least > 1 / (1 + margin) for least, _ in lowest)
+            all(least > loss_floor(margin) for least, _ in lowest)
 
     def text(self):
         jobs = "%d job%s" % (self.jobs, "" if self.jobs == 1
@@ -83,7 +96,7 @@ class Score(Part):
         if self.proofs:
             jobs += ", by this file %s" % " and ".join("%.2f" % mean_ratio(ratios)
                                                        for ratios in self.proofs)
-        kinds = ", ".join("%s %.2f" % ("single" if row == 1 else "in rows", kind.middle)
+        kinds = ", ".join("%s %.2f" % ({1: "single", 20: "in rows"}.get(row, row), kind.middle)
                           for row, kind in self.kinds.items())
         return "%s (%s) %s" % (spread_text(self.middle, self.low, self.high), kinds, jobs)
 
@@ -109,7 +122,7 @@ class Results:
     def score(self, question, candidate):
         """By the repeats if there are any, else by the short measurement; None where a cell was not
         measured."""
-        cells, rounds, jobs = [], [], math.inf
+        cells, rounds, spreads, jobs = [], [], [], math.inf
         for cell in question.cells:
             runs = self.of(question.coll, cell, candidate)
             if not runs or any("skipped" in run for run in runs.values()):
@@ -122,11 +135,12 @@ class Results:
             # All of a job's rounds where they are three; what it tells of more is no wider.
             rounds.append([ratio for run in repeats or [only]
                            for ratio in (run["least"], run["ratio"], run["most"])])
+            spreads.append(statistics.median(run.get("spread", 0) for run in repeats or [only]))
             jobs = min(jobs, len(repeats))
         proofs = [[self.of(question.coll, cell, candidate)[wave]["ratio"]
                    for cell in question.cells]
                   for wave in (TOGETHER, ALONE) if self.has(question, candidate, wave)]
-        return Score(cells, jobs, rounds, proofs, [cell[-1] for cell in question.cells])
+        return Score(cells, jobs, rounds, spreads, proofs, [cell[-1] for cell in question.cells])
 
     def candidates(self, coll):
         return list(dict.fromkeys(key[-1] for key in self.runs if key[0] == coll))
@@ -171,7 +185,7 @@ def answer(scores, margin):
     if not winners:
         best = [pair for pair in scores if pair[1].jobs] or scores or [(None, None)]
         return ("host", *best[0])
-    near = [pair for pair in winners if pair[1].middle * (1 + margin) >= winners[0][1].middle]
+    near = [pair for pair in winners if pair[1].middle * win_floor(margin) >= winners[0][1].middle]
     best = next((pair for pair in near if not split_candidate(pair[0])[1]), winners[0])
     return (best[0], *best)
 

@@ -1,9 +1,13 @@
 """Shapes of jobs: what a launcher's command line starts."""
 
+import re
+
 from collshim.failure import Failure
 from collshim.said import our_lines, unserved
 from collshim.tuner.jobs import run_job
 from collshim.tuner.tools import PROBE_PLACEMENT
+
+AGREED_CALLS = 64    # by then imbalance has been agreed on (src/algorithms/epoch.h)
 
 
 def is_cyclic(shape):
@@ -54,6 +58,24 @@ def learn_shape(tools, mpirun, out, seconds):
     if done.code == 0 and done.result:
         raise Failure(2, "%s starts one rank: nothing to measure" % mpirun)
     raise Failure(1, "the first job of \"%s\" failed: %s" % (mpirun, done.words()))
+
+
+def learn_pattern(tools, shape, pattern, out, seconds):
+    """The class of imbalance that the library measures when ranks come late by that pattern."""
+    # hier:host, since calls of the host are not measured.
+    settings = {"VERBOSE": "1", "ALLREDUCE": "strong=hier:host,hier:host"}
+    told, time, calls = [], 1.0, 0
+    while not told and calls < AGREED_CALLS and time < seconds:
+        done = run_job(tools, shape["mpirun"], settings, [
+            shape["bench"], "--imbalance", pattern, "-c", "allreduce", "-s", "8", "-t",
+            "%g" % time, "--repeat", "1"], out, 2 * seconds)
+        if done.code != 0 or not done.result:
+            raise Failure(1, "--imbalance %s: %s" % (pattern, done.words()))
+        calls = done.result["cases"][0]["calls_per_round"]
+        time *= 1.5 * AGREED_CALLS / max(calls, 1)
+        told = re.findall(r"imbalance of a communicator of %d ranks: (\w+)" % shape["ranks"],
+                          done.said)
+    return told[-1] if told else "balanced"
 
 
 def placement_of(tools, result):

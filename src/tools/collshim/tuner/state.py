@@ -12,7 +12,7 @@ from collshim.failure import Failure
 from collshim.files import read_json, write_whole
 from collshim.texts import bytes_text
 
-FORMAT = 3    # of the state: 2 knows the placement, 3 rows of calls
+FORMAT = 4    # of the state: 2 knows the placement, 3 rows of calls, 4 imbalance
 
 
 def describe_machine():
@@ -45,9 +45,8 @@ class State:
 
     @staticmethod
     def options(args):
-        return {name: getattr(args, name) for name in ("mpirun", "colls", "sizes", "repeats",
-                                                       "margin", "limit",
-                                                       "memory")}
+        return {name: getattr(args, name) for name in ("mpirun", "colls", "sizes", "imbalance",
+                                                       "repeats", "margin", "limit", "memory")}
 
     def load(self, args):
         old = read_state(self.path)
@@ -99,6 +98,8 @@ def shown_command(args, tools):
     words = ["collshim-tune", "sweep"]
     for text in args.mpirun:
         words += ["--mpirun", shlex.quote(text)]
+    for text in args.imbalance:
+        words += ["--imbalance", text]
     words += ["--minutes", "%g" % args.minutes, "--sizes", ",".join(map(bytes_text, args.sizes))]
     if args.colls != list(tools.info.collectives):
         words += ["--colls", ",".join(args.colls)]

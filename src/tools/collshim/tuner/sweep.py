@@ -27,6 +27,7 @@ COARSE_ROUNDS, FINE_ROUNDS = 2, 3
 # Calls, of either side's, that the bench makes at least in each round of a case: single ones and
 # rows.
 LEAST_CALLS = {1: 8, 20: 14}
+LEAST_LATE = 3    # of calls to which ranks come late
 
 
 class Item:
@@ -45,7 +46,8 @@ class Job:
         self.items, self.chosen, self.seconds, self.count = [], {}, 0.0, 0
 
     def fits(self, item):
-        if item.wave != self.wave:
+        if item.wave != self.wave or (self.items and
+                                      item.question.kinds != self.items[0].question.kinds):
             return False
         if self.wave == ALONE:
             return all(item.question.coll == other.question.coll for other in self.items)
@@ -100,9 +102,10 @@ class Sweep:
         self.shape, self.position = shape, position
         self.results = Results(shape["runs"])
         self.collectives = tools.info.collectives
-        self.questions = list_questions(args, self.collectives, shape["ranks"], knows_skew)
+        self.questions = list_questions(args, self.collectives, shape["ranks"], knows_skew,
+                                        shape["patterns"])
         self.candidates = list_candidates(tools.info, args.colls, args.sizes[0], shape)
-        self.built_ins = {}
+        self.built_ins, self.told = {}, {}
         self.waves = ["coarse", "params"] + ["fine %d" % (repeat + 1)
                                              for repeat in range(args.repeats)] + \
             ["proof"]
@@ -129,24 +132,38 @@ class Sweep:
     def built_in_at(self, question, size):
         """(low, high, what serves the sizes from low to high by the built-in rules), around that
         size."""
-        known = self.built_ins.setdefault((question.coll, question.skew), [])
+        key = question.coll, question.skew, question.imbalance
+        known = self.built_ins.setdefault(key, [])
         for part in known:
             if part[0] <= size < part[1]:
                 return part
-        skews = [question.skew] if question.skew in ("", None, "1") else ["2",
-                                                                          str(self.shape["ranks"])]
-        told = [self.built_in_use(question, size, skew) for skew in skews]
+        told = [self.built_in_use(question, size, found) for found in
+                self.explained(question, size)]
         uses = {use for _, _, use in told}
         use = uses.pop() if len(uses) == 1 else None
         known.append((max(low for low, _, _ in told), min(high for _, high, _ in told), use))
         return known[-1]
 
-    def built_in_use(self, question, size, skew):
+    def explained(self, question, size):
+        """What the library says of a call of that size, for each skew that stands for the
+        question's."""
+        key = question.coll, question.skew, question.imbalance, size
+        if key not in self.told:
+            skews = [question.skew] if question.skew in ("", None, "1") else [
+                "2", str(self.shape["ranks"])]
+            self.told[key] = [self.explained_for(question, size, skew) for skew in skews]
+        return self.told[key]
+
+    def explained_for(self, question, size, skew):
         coll, mpi = self.collectives[question.coll], self.shape["flavour"]
         call = coll.name if question.size is None else "%s:%d" % (coll.name, size)
         more = ["--mpi", mpi] if mpi in ("mpich", "openmpi") else []
         more += ["--skew", skew] if skew else []
-        chosen = explained(self.tools.info, self.shape, call, *more)["chosen"]
+        more += ["--imbalance", question.imbalance] if question.imbalance else []
+        return explained(self.tools.info, self.shape, call, *more)
+
+    def built_in_use(self, question, size, found):
+        coll, chosen = self.collectives[question.coll], found["chosen"]
         if question.size is None or not chosen:
             return 0, math.inf, without_defaults(coll, chosen)
         high = chosen["bytes_high"]
@@ -163,10 +180,18 @@ class Sweep:
         return parts
 
     def all_candidates(self, question):
-        """The algorithms, and before them what the built-in rules use with other parameters: a rule
-        stands before theirs, and must not hide what is better unseen."""
+        """The algorithms, and before them what live choice would try of them with other parameters,
+        among it what the built-in rules use: a rule stands before theirs, and must not hide what is
+        better unseen."""
         names, own = self.candidates[question.coll], self.built_in(question)
-        return names if own in (None, "host") or own in names else [own] + names
+        return [name for name in dict.fromkeys([own, *self.live(question)])
+                if name not in (None, "host", *names)] + names
+
+    def live(self, question):
+        """The candidates of live choice (src/select/candidates.c)."""
+        coll = self.collectives[question.coll]
+        return [without_defaults(coll, one) for found in
+                self.explained(question, question.size or 0) for one in found["candidates"]]
 
     def wanted(self, wave, question):
         """The candidates of a wave at a question; depends on what was measured, not on time."""
@@ -251,7 +276,7 @@ class Sweep:
         seconds = 0.0
         for size, distribution, row in item.question.cells:
             call = 2e-6 * (self.results.host_us(item.question.coll, size, distribution) or 0)
-            least = LEAST_CALLS[row] * rounds * call
+            least = LEAST_CALLS.get(row, LEAST_LATE) * rounds * call
             seconds += max(self.case_seconds(wave), least) + 16 * call + 0.01
         return seconds
 
@@ -325,10 +350,12 @@ class Sweep:
     def program(self, wave, job):
         is_short = wave in ("coarse", "params")
         cases = ",".join(dict.fromkeys(case_text(*cell[:3]) for cell in job.cells()))
+        question = job.items[0].question
+        kinds = [word for pattern in question.kinds for word in ("--imbalance", pattern)] \
+            if question.imbalance else ["--rows", ",".join(map(str, ROWS))]
         return [self.shape["bench"], "--cases", cases, "-t", "%g" % self.case_seconds(wave),
-                "--repeat", str(COARSE_ROUNDS if is_short else FINE_ROUNDS),
-                "--rows", ",".join(map(str, ROWS)), "--limit",
-                "%g" % self.args.limit, "--memory", self.args.memory]
+                "--repeat", str(COARSE_ROUNDS if is_short else FINE_ROUNDS), *kinds,
+                "--limit", "%g" % self.args.limit, "--memory", self.args.memory]
 
     def sizes_of(self, coll):
         return sorted({question.size for question in self.questions if question.coll == coll and
@@ -359,7 +386,8 @@ class Sweep:
         path = job_path(self.args.out, "yaml")
         write_whole(path, tuning_text([self], self.args, self.tools, self.state, False))
         try:
-            yield {"TUNING": path}
+            # As it is measured in a run that is long enough.
+            yield {"TUNING": path, "IMBALANCE": job.items[0].question.imbalance or "balanced"}
         finally:
             os.unlink(path)
 
@@ -392,7 +420,8 @@ class Sweep:
             for cell in item.question.cells:
                 owner[(item.question.coll, *cell)] = item
         for case in cases:
-            cell = (case["collective"], case["size"], case["distribution"], case["row"])
+            pattern = case.get("imbalance")
+            cell = (case["collective"], case["size"], case["distribution"], pattern or case["row"])
             item = owner.get(cell)
             if item is None or cell[0] in refused:
                 continue
@@ -402,8 +431,10 @@ class Sweep:
             if "skipped" in case:
                 run["skipped"] = case["skipped"]
             else:
+                host, rounds = (case["host"]["mean_us"], case["host"]["rounds_mean_us"]) \
+                    if pattern else (case["host_us"], case["host_rounds_us"])
                 run.update(ratio=case["ratio"], least=case["ratio_min"], most=case["ratio_max"],
-                           host_us=case["host_us"], ours_us=case["ours_us"])
+                           host_us=host, spread=1 - min(rounds) / host if host > 0 else 0)
             self.shape["runs"].append(run)
             self.results.add(run)
         return len(cases)

@@ -18,14 +18,16 @@ class Tools:
         self.library = self.find("libcollshim.so", args.preload, self.libraries(args))
         if re.search(r"[\s:]", self.library):
             raise Failure(2, "%s: a path with blanks or colons cannot be preloaded" % self.library)
-        if args.bench:
+        if args.command == "app":
+            self.benches = []    # it needs none
+        elif args.bench:
             self.benches = [self.find("collshim-bench", args.bench, [])]
         else:
             self.benches = sorted({os.path.realpath(path): path for pattern in
                                    self.places(args, "collshim-bench.*", "bench")
                                    for path in glob.glob(pattern)
                                    if os.access(path, os.X_OK) and os.path.isfile(path)}.values())
-        if not self.benches:
+        if not self.benches and args.command != "app":
             raise Failure(2, "no collshim-bench.MPI was found: --build DIR or --bench FILE")
         self.info = Info(path)
         self.version = self.info.version
@@ -56,7 +58,8 @@ class Tools:
     def environment(self):
         """Of jobs: ours, without what would decide in place of the sweep."""
         forced = {coll.variable for coll in self.info.collectives.values()}
-        forced |= {"COLLSHIM_ADAPT_FILE", "COLLSHIM_DISABLE", "COLLSHIM_REPORT", "COLLSHIM_TUNING"}
+        forced |= {"COLLSHIM_ADAPT", "COLLSHIM_ADAPT_FILE", "COLLSHIM_DISABLE",
+                   "COLLSHIM_REPORT", "COLLSHIM_TUNING"}
         return {name: value for name, value in os.environ.items() if name not in forced}
 
 
