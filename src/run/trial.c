@@ -153,25 +153,40 @@ take_verdict(struct cs_class_trial *class)
 	}
 }
 
-/* Does the call number `use` of the class belong to a window? Begins one if it is time. */
+/* Is the root the first rank of its node? With several nodes the data of others moves once more. */
 static bool
-is_in_window(struct cs_selection *selection, struct cs_class_trial *class, uint64_t use)
+is_first(const struct cs_team *team, int root)
+{
+	return root >= 0 && team->shape.local_of[root] == 0;
+}
+
+/* Does the call number `use` of the class belong to a window? Begins one if it is time. Times of
+ * calls with different kinds of roots are not compared, so a window has calls of one kind. */
+static bool
+is_in_window(struct cs_selection *selection, struct cs_class_trial *class, uint64_t use, int root)
 {
 	struct cs_trial *trial = &class->trial;
+	bool has_first = is_first(selection->team, root);
 	if (use < trial->at)
 		return false;
-	if (trial->done)
-		return true;
-	if (is_worth_trying(selection, class)) {
-		memset(&class->samples, 0, sizeof class->samples);
-		return true;
+	if (!trial->done && !is_worth_trying(selection, class)) {
+		trial->at = use + trial->apart;
+		return false;
 	}
-	trial->at = use + trial->apart;
+	if (!trial->done) {
+		memset(&class->samples, 0, sizeof class->samples);
+		class->has_first = has_first;
+		class->others = 0;
+	}
+	if (has_first == class->has_first)
+		return true;
+	if (++class->others == CS_TRIAL_APART)
+		cs_trial_stop(trial);
 	return false;
 }
 
 struct cs_cached_choice *
-cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached)
+cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached, int root)
 {
 	struct cs_class_trial *class = cached->trial;
 	selection->on_trial = NULL;
@@ -181,7 +196,7 @@ cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached
 	if (!cached->trial)
 		return cached;
 	struct cs_cached_choice *taken = cached;
-	if (is_in_window(selection, class, use)) {
+	if (is_in_window(selection, class, use, root)) {
 		int way = cs_trial_next(&class->trial, use);
 		if (way != class->trial.serving && !class->is_dry)
 			taken = &class->ways[way];

@@ -3,11 +3,12 @@
  *
  * A class is a cached choice: a communicator, a collective, an interval of sizes, and an order of
  * operands. Which call tries which algorithm follows from the number of the class's calls
- * (base/trial.h), which is the same on all ranks. Each rank measures its tried calls, from the
- * arrival of the last rank of its node that it depends on; the maxima of the ranks' medians are
- * agreed on in the team's epochs (algorithms/epoch.h), so that all ranks change to another
- * algorithm at the same call. While the host serves a class on trial its calls have numbers on the
- * node, too; once it has won, its calls go to it as without a trial.
+ * (base/trial.h), which is the same on all ranks; calls that are compared have roots of one kind,
+ * the first rank of its node or another one. Each rank measures its tried calls, from the arrival
+ * of the last rank of its node that it depends on; the maxima of the ranks' medians are agreed on
+ * in the team's epochs (algorithms/epoch.h), so that all ranks change to another algorithm at the
+ * same call. While the host serves a class on trial its calls have numbers on the node, too; once
+ * it has won, its calls go to it as without a trial.
  *
  * Sums whose result depends on the order of operands (CS_ORDER_FREE) change their order at most
  * once on a communicator. So another algorithm is tried in a dry call behind the program's own,
@@ -33,6 +34,8 @@ struct cs_class_trial {
 	struct cs_trial_samples samples;
 	struct cs_cached_choice ways[CS_TRIAL_WAYS]; /* choices and rows of the report */
 	int slot;        /* of the epoch's words, with is_said */
+	bool has_first;  /* the root of the window's calls is the first rank of its node */
+	unsigned char others; /* calls with other roots since the window began */
 	bool is_dry;     /* others are tried in dry calls */
 	bool is_said;    /* its times are in the epoch that is under way */
 	bool is_judged;  /* the next call takes what was judged */

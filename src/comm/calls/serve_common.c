@@ -28,11 +28,11 @@ record(struct cs_serving *serving)
 }
 
 bool
-cs_serve_try(struct cs_serving *serving, enum cs_coll coll)
+cs_serve_try(struct cs_serving *serving, enum cs_coll coll, int root)
 {
 	struct cs_selection *selection = &serving->communicator->seat->selection;
 	struct cs_op *op = &serving->op;
-	serving->cached = cs_selection_try(selection, serving->cached);
+	serving->cached = cs_selection_try(selection, serving->cached, root);
 	if (selection->on_trial)
 		op->node.extras |= CS_OP_ON_TRIAL;
 	if (serving->cached->choice.algorithm || serving->cached->goes_to_host)
