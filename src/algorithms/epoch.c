@@ -120,8 +120,9 @@ go_on(struct cs_team *team, struct cs_node_op *op)
 	struct cs_epoch *epoch = &team->epoch;
 	if (epoch->published == epoch->exchanges)
 		return true;
-	if (team->shape.nodes > 1 && !team->host->test(&epoch->request))
+	if (epoch->is_exchanging && !team->host->test(&epoch->request))
 		return false;
+	epoch->is_exchanging = false;
 	publish(team, op);
 	return true;
 }
@@ -194,7 +195,9 @@ exchange(struct cs_team *team, uint64_t number)
 	if (cs_team_is_leader(team)) {
 		sum_up(team, number);
 		hear_words(team);
-		if (team->shape.nodes > 1)
+		/* Without leaders nothing is on trial, and no rank has words. */
+		epoch->is_exchanging = team->shape.nodes > 1 && team->leaders;
+		if (epoch->is_exchanging)
 			team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED,
 					&epoch->request);
 	}
@@ -252,8 +255,7 @@ cs_epoch_end(struct cs_team *team)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .progress = team->host->progress };
-	if (team->shape.nodes > 1 && cs_team_is_leader(team) &&
-	    epoch->published < epoch->exchanges)
+	if (epoch->is_exchanging)
 		while (!team->host->test(&epoch->request))
 			cs_wait_turn(&wait);
 	cs_epoch_none(team);

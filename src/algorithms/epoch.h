@@ -15,7 +15,7 @@
  * to cs_epoch_limits.calls.
  *
  * The verdict is a vector: the lateness of ranks, which epoch.c makes of enum cs_exchanged and
- * classifies as enum cs_balance, and the words of the user (run/live.h). */
+ * classifies as enum cs_balance, and the words of the user (run/trial.h). */
 #ifndef CS_ALGORITHMS_EPOCH_H
 #define CS_ALGORITHMS_EPOCH_H
 
@@ -73,10 +73,10 @@ struct cs_epoch {
 	uint64_t samples, apart_ns, waited_ns, waited_before, summed_at;
 	uint64_t exchanged[CS_EXCHANGED];
 	struct cs_request request;
+	bool is_exchanging; /* the request is under way */
 };
 
-/* Start to measure, before the first call of a team whose nodes have memory (team->node.self); all
- * ranks have the same limits, and functions
+/* Start to measure, before the first call of a team; all ranks have the same limits, and functions
  * for the same words. The team's node is a new one, or a former team's between two calls. */
 void cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
 		    const struct cs_epoch_user *user);
