@@ -34,8 +34,7 @@ ask_at(struct cs_cached_choice *cached, uint64_t at)
 static bool
 may_be_dry(const struct cs_facts *facts, enum cs_order order)
 {
-	return order == CS_ORDER_FREE && facts->bytes <= CS_DRY_MOST &&
-	       (facts->coll == CS_ALLREDUCE || facts->coll == CS_REDUCE);
+	return order == CS_ORDER_FREE && facts->bytes <= CS_DRY_MOST;
 }
 
 /* Keep the class within sizes that differ by a factor of eight at most. */

@@ -25,7 +25,7 @@
 #define CS_TRIAL_WORDS (CS_TRIAL_WAYS + 1)
 #define CS_TRIAL_SLOTS (CS_EPOCH_WORDS / CS_TRIAL_WORDS)
 
-#define CS_DRY_MOST ((size_t)1 << 20) /* bytes of a dry call */
+#define CS_DRY_MOST ((size_t)1 << 20) /* bytes of a dry call: of a rank's input */
 
 struct cs_class_trial {
 	struct cs_cached_choice *cached; /* its class's; NULL: the trial has ended */
