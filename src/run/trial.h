@@ -10,6 +10,10 @@
  * same call. While the host serves a class on trial its calls have numbers on the node, too; once
  * it has won, its calls go to it as without a trial.
  *
+ * With imbalance (cs_facts.imbalance) algorithms differ in how long early ranks wait, and so in the
+ * mean of the ranks' whole times in a call: then this is compared, of the node with the largest.
+ * The algorithms of rules for that imbalance are among those that are tried.
+ *
  * Sums whose result depends on the order of operands (CS_ORDER_FREE) change their order at most
  * once on a communicator. So another algorithm is tried in a dry call behind the program's own,
  * with zeros as data (comm/calls/dry.h), and the class's trial ends with its first change. */
@@ -30,10 +34,13 @@
 struct cs_class_trial {
 	struct cs_cached_choice *cached; /* its class's; NULL: the trial has ended */
 	enum cs_coll coll;
+	enum cs_balance imbalance; /* with which its algorithms were chosen */
 	struct cs_trial trial;
 	struct cs_trial_samples samples;
 	struct cs_cached_choice ways[CS_TRIAL_WAYS]; /* choices and rows of the report */
 	int slot;        /* of the epoch's words, with is_said */
+	int place;       /* in the report, or -1 */
+	uint64_t changed_at; /* number of the class's call, 0: never */
 	bool has_first;  /* the root of the window's calls is the first rank of its node */
 	unsigned char others; /* calls with other roots since the window began */
 	bool is_dry;     /* others are tried in dry calls */

@@ -160,4 +160,24 @@ TEST(inexact_reductions_are_tried_in_dry_calls)
 	}
 }
 
+/* The mean of a node's ranks is exchanged. */
+TEST(imbalance_is_judged_by_means)
+{
+	struct game game;
+	uint64_t words[CS_EPOCH_WORDS] = { 0 };
+	(void)state;
+	begin(&game, CS_BCAST, CS_ORDER_NONE);
+	game.selection.measured = CS_STRONG;
+	for (int i = 0; i < 10; i++)
+		call(&game, 0, 500, 100);
+	cs_trials_say(&game.selection, words);
+	assert_true(words[0] == (CS_EPOCH_MEAN | 500));
+	assert_true(words[1] == (CS_EPOCH_MEAN | 100));
+	assert_int_equal(words[CS_TRIAL_WAYS], 0);
+	for (int i = 0; i < 200; i++)
+		call(&game, 0, 500, 100);
+	assert_true(game.selection.cached_choices[CS_BCAST].cached[0].goes_to_host);
+	end(&game);
+}
+
 RUN_TESTS(NULL, NULL)
