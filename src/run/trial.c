@@ -305,7 +305,7 @@ learn(const struct cs_selection *selection, const struct cs_class_trial *class)
 			.ppn = { (size_t)facts->ppn_min, (size_t)facts->ppn_max + 1 },
 			.skew = skew ? (struct cs_range){ skew, skew + 1 } : CS_RANGE_ALL,
 			.wire = facts->nodes > 1 ? facts->wire : 0,
-			/* Where it is measured another imbalance has other rules. */
+			/* If it is measured, another imbalance has other rules. */
 			.imbalance = selection->team->epoch.user.told ? 1u << class->imbalance : 0,
 			.placement = facts->is_block_placed ? CS_PLACEMENT_BLOCK
 				     : CS_PLACEMENT_CYCLIC,

@@ -273,7 +273,8 @@ TEST(trials_are_shown_by_class)
 		"  {\"collective\": \"bcast\", \"bytes_low\": 64, \"bytes_high\": 512, "
 		"\"ranks\": 4, \"nodes\": 1, \"serving\": \"hier:host\", \"changed_at\": 21, "
 		"\"judged_at\": 85, \"regret_seconds\": 0.000003200, \"ways\": ["
-		"{\"algorithm\": \"chain\", \"seconds\": 0.000005100}, {\"algorithm\": \"host\", \"seconds\": 0.000009000}, "
+		"{\"algorithm\": \"chain\", \"seconds\": 0.000005100}, "
+		"{\"algorithm\": \"host\", \"seconds\": 0.000009000}, "
 		"{\"algorithm\": \"hier:host\", \"seconds\": 0.000000520}, "
 		"{\"algorithm\": \"tree\", \"seconds\": null}]},");
 	assert_non_null(strstr(line_with(json, "gatherv\", \"bytes_low\": null"),

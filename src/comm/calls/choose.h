@@ -73,7 +73,8 @@ cs_serve_has_team(struct cs_serving *serving)
 }
 
 /* As cs_serve_choose if the class of the call is on trial; gives a call of the host its number.
- * `root`: -1 if the collective has none. */
+ * `root`: -1 if the collective has none. With CS_OUTCOME_ERROR ranks make different calls, and the
+ * host is not to make this one. */
 bool cs_serve_try(struct cs_serving *serving, enum cs_coll coll, int root);
 
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in

@@ -90,8 +90,10 @@ cs_serve_tried(struct cs_serving *serving, uint64_t arrived_ns, uint64_t left_ns
 	if (!(serving->op.node.extras & CS_OP_ON_TRIAL))
 		return; /* a former call's, which never ended */
 	struct cs_cached_choice *way = cs_trials_dry(selection);
-	/* Only predefined types and operations: the same on all ranks. */
-	bool may_be_dry = serving->op.call.reduction.kind & CS_KIND_OPERATION;
+	/* Only predefined types and operations, the same on all ranks, and no call after which
+	 * some rank may not come. */
+	bool may_be_dry = serving->op.call.reduction.kind & CS_KIND_OPERATION &&
+			  !(serving->op.node.outcome.bits & CS_OUTCOME_STOPPED);
 	if (way && may_be_dry)
 		call_dry(serving, way);
 	else
