@@ -106,7 +106,9 @@ cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 		cs_selection_compose(way);
 		count++;
 	}
-	if (count < 2)
+	const struct cs_team *team = selection->team;
+	/* If each node has one rank, verdicts need a plan's communicator (cs_selection_open). */
+	if (count < 2 || (team->shape.ppn_max == 1 && !team->leaders))
 		return;
 	selection->trial_count++;
 	atomic_fetch_add(&cs_trials_sum.classes, 1);

@@ -89,19 +89,21 @@ is_common(struct cs_node_op *op)
 	return !(op->outcome.bits & CS_OUTCOME_STOPPED);
 }
 
-/* Give the host's call its number on the node. Its time on trial begins when all have come. */
+/* Give the host's call its number on the node. If it is on trial its time begins when all have
+ * come, or, where the wait for late ranks is compared, now. */
 static void
-number_host(struct cs_serving *serving, bool is_on_trial)
+number_host(struct cs_serving *serving, const struct cs_class_trial *on_trial)
 {
 	struct cs_op *op = &serving->op;
+	uint64_t now = on_trial ? cs_clock_ns() : 0;
 	cs_node_begin(&op->node);
-	bool is_wrong = is_on_trial && !is_common(&op->node);
+	bool is_wrong = on_trial && !is_common(&op->node);
 	cs_node_end(&op->node);
 	if (is_wrong) {
 		op->node.extras &= ~(unsigned)CS_OP_ON_TRIAL;
 		note_wrong(serving);
-	} else if (is_on_trial) {
-		cs_op_arrive(op, cs_clock_ns());
+	} else if (on_trial) {
+		cs_op_arrive(op, on_trial->imbalance == CS_BALANCED ? cs_clock_ns() : now);
 		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
 	}
 }
