@@ -72,27 +72,33 @@ say_words(struct cs_team *team)
 	atomic_store_explicit(&self->said_call, epoch->cut, memory_order_release);
 }
 
-/* The maxima over the node's ranks. A rank writes its next words only when it has read the verdict
- * on these. */
+/* A word of the node: the mean of its ranks' words, if they are to be averaged, else the largest. A
+ * rank writes its next words only when it has read the verdict on these. */
+static uint64_t
+hear_word(struct cs_team *team, int i)
+{
+	uint64_t most = 0, sum = 0, count = 0;
+	for (int local = 0; local < team->shape.locals; local++) {
+		struct cs_rank_head *head = cs_node_rank(&team->node, local);
+		bool is_there = atomic_load_explicit(&head->said_call, memory_order_acquire) ==
+				team->epoch.cut;
+		uint64_t word = is_there ? atomic_load_explicit(&head->said[i],
+								memory_order_relaxed)
+				: CS_EPOCH_UNKNOWN;
+		most = word > most ? word : most;
+		sum += word & ~CS_EPOCH_MEAN;
+		count += word != 0;
+	}
+	bool is_mean = most & CS_EPOCH_MEAN && most != CS_EPOCH_UNKNOWN;
+	return is_mean ? sum / count | CS_EPOCH_MEAN : most;
+}
+
 static void
 hear_words(struct cs_team *team)
 {
 	struct cs_epoch *epoch = &team->epoch;
-	uint64_t *words = &epoch->exchanged[CS_EXCHANGED_WORDS];
-	if (!epoch->user.say)
-		return;
-	memset(words, 0, CS_EPOCH_WORDS * sizeof *words);
-	for (int local = 0; local < team->shape.locals; local++) {
-		struct cs_rank_head *head = cs_node_rank(&team->node, local);
-		bool is_there = atomic_load_explicit(&head->said_call, memory_order_acquire) ==
-				epoch->cut;
-		for (int i = 0; i < CS_EPOCH_WORDS; i++) {
-			uint64_t word = is_there ? atomic_load_explicit(&head->said[i],
-									memory_order_relaxed)
-				: CS_EPOCH_UNKNOWN;
-			words[i] = word > words[i] ? word : words[i];
-		}
-	}
+	for (int i = 0; epoch->user.say && i < CS_EPOCH_WORDS; i++)
+		epoch->exchanged[CS_EXCHANGED_WORDS + i] = hear_word(team, i);
 }
 
 /* --- verdicts --------------------------------------------------------------------------------- */
@@ -120,8 +126,9 @@ go_on(struct cs_team *team, struct cs_node_op *op)
 	struct cs_epoch *epoch = &team->epoch;
 	if (epoch->published == epoch->exchanges)
 		return true;
-	if (team->shape.nodes > 1 && !team->host->test(&epoch->request))
+	if (epoch->is_exchanging && !team->host->test(&epoch->request))
 		return false;
+	epoch->is_exchanging = false;
 	publish(team, op);
 	return true;
 }
@@ -194,7 +201,9 @@ exchange(struct cs_team *team, uint64_t number)
 	if (cs_team_is_leader(team)) {
 		sum_up(team, number);
 		hear_words(team);
-		if (team->shape.nodes > 1)
+		/* Without leaders nothing is on trial, and no rank has words. */
+		epoch->is_exchanging = team->shape.nodes > 1 && team->leaders;
+		if (epoch->is_exchanging)
 			team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED,
 					&epoch->request);
 	}
@@ -272,8 +281,7 @@ cs_epoch_end(struct cs_team *team)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .progress = team->host->progress };
-	if (team->shape.nodes > 1 && cs_team_is_leader(team) &&
-	    epoch->published < epoch->exchanges)
+	if (epoch->is_exchanging)
 		while (!team->host->test(&epoch->request))
 			cs_wait_turn(&wait);
 	cs_epoch_none(team);

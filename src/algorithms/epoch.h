@@ -15,7 +15,7 @@
  * to cs_epoch_limits.calls.
  *
  * The verdict is a vector: the lateness of ranks, which epoch.c makes of enum cs_exchanged and
- * classifies as enum cs_balance, and the words of the user (run/live.h). */
+ * classifies as enum cs_balance, and the words of the user (run/trial.h). */
 #ifndef CS_ALGORITHMS_EPOCH_H
 #define CS_ALGORITHMS_EPOCH_H
 
@@ -28,6 +28,9 @@ struct cs_team;
 #define CS_EPOCH_FIRST 16
 /* MPICH 4.0.2 compares MPI_UINT64_T by its sign. */
 #define CS_EPOCH_UNKNOWN ((uint64_t)INT64_MAX)
+/* Bit of a word whose mean over the ranks of a node is exchanged instead of the maximum. Ranks with
+ * 0 do not count. */
+#define CS_EPOCH_MEAN (UINT64_C(1) << 62)
 
 /* Values exchanged between nodes: of each the maximum over nodes. */
 enum cs_exchanged {
@@ -53,7 +56,8 @@ struct cs_epoch_limits {
 struct cs_epoch_user {
 	/* Fills in this rank's words, which are zeroes: at a cut. NULL: none. */
 	void (*say)(void *user, uint64_t *words);
-	/* The maxima over all ranks of the words said at the last cut. NULL: not called. */
+	/* The maxima over all ranks of the words said at the last cut, or, of words with
+	 * CS_EPOCH_MEAN, the maxima over nodes of the means. NULL: not called. */
 	void (*hear)(void *user, const uint64_t *words);
 	/* Another imbalance comes into force. NULL: it is not measured. */
 	void (*told)(void *user, enum cs_balance imbalance);
@@ -73,10 +77,10 @@ struct cs_epoch {
 	uint64_t samples, apart_ns, waited_ns, waited_before, summed_at;
 	uint64_t exchanged[CS_EXCHANGED];
 	struct cs_request request;
+	bool is_exchanging; /* the request is under way */
 };
 
-/* Start to measure, before the first call of a team whose nodes have memory (team->node.self); all
- * ranks have the same limits, and functions
+/* Start to measure, before the first call of a team; all ranks have the same limits, and functions
  * for the same words. The team's node is a new one, or a former team's between two calls. */
 void cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
 		    const struct cs_epoch_user *user);

@@ -42,7 +42,8 @@ struct cs_team {
 	struct cs_shape shape;
 	struct cs_node node;
 	const struct cs_host *host;
-	/* This rank's lane, or NULL if it is in none, or with one node. Lane i is a host
+	/* This rank's lane, or NULL if it is in none, or with one node; if each node has one rank,
+	 * `everyone` from the first plan between all ranks on, and NULL before. Lane i is a host
 	 * communicator of one rank of each node, in node order; lane 0 is the leaders'. Several
 	 * lanes let several ranks of a node drive the wire: the first of each NUMA domain, then the
 	 * second of each, or by local rank if domains are unknown (algorithms/lanes.h). With one

@@ -37,17 +37,22 @@ way_of_use(struct cs_trial *trial, int done)
 	return -1;
 }
 
+void
+cs_trial_stop(struct cs_trial *trial)
+{
+	trial->is_over = true;
+	trial->at = UINT64_MAX;
+}
+
 int
 cs_trial_next(struct cs_trial *trial, uint64_t use)
 {
 	trial->way = (signed char)way_of_use(trial, trial->done++);
 	signed char nth = trial->nth;
-	if (way_of_use(trial, trial->done) < 0) {
-		trial->is_over = true;
-		trial->at = UINT64_MAX;
-	} else {
+	if (way_of_use(trial, trial->done) < 0)
+		cs_trial_stop(trial);
+	else
 		trial->at = use + 1;
-	}
 	trial->nth = nth;
 	return trial->way;
 }

@@ -66,8 +66,11 @@ struct cs_trial_times {
 /* Begin with `serving`; the first window begins with use `first`. `least`: 1 to CS_TRIAL_USES. */
 void cs_trial_init(struct cs_trial *trial, int ways, int serving, uint64_t first, int least);
 
-/* Return the way of use number `use` >= trial->at; uses before `at` take the serving way. */
+/* Return the way of use number `use` >= trial->at; uses before `at` take the serving way, and so
+ * may later ones. */
 int cs_trial_next(struct cs_trial *trial, uint64_t use);
+/* End the window before all of its uses are made: ways without a time are not known. */
+void cs_trial_stop(struct cs_trial *trial);
 
 /* Does the time of the last use that cs_trial_next was asked for count? The first one of a way that
  * has several uses in the window does not: caches are in another way's state. */

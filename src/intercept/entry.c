@@ -31,6 +31,8 @@
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
 		uint64_t arrived_ns = cs_serving_arrived(serving);                                 \
+		if (serving->op.node.outcome.bits & CS_OUTCOME_ERROR) \
+			return cs_serve_end(serving); \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
 		cs_serving_end_host(serving, coll, root, bytes, arrived_ns, code); \
 		return code;                                                                       \

@@ -222,8 +222,7 @@ end(struct cs_op *op)
 		memcpy(call->recv.base, flat->out, call->bytes);
 		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 	}
-	if (op->team->node.self) /* NULL if each node has one rank: there is no shared memory */
-		cs_node_end(&op->node);
+	cs_node_end(&op->node);
 	return CS_OK;
 }
 

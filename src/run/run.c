@@ -26,7 +26,11 @@ cs_selection_open(struct cs_selection *selection, const struct cs_choice *choice
 	const struct cs_algorithm *chosen = choice->algorithm;
 	bool sends = chosen && (!chosen->run || (chosen->needs.everyone &&
 						 selection->team->shape.nodes > 1));
-	return sends ? selection->team->host->open(selection->team->everyone) : NULL;
+	const char *refused = sends ? selection->team->host->open(selection->team->everyone) : NULL;
+	/* The leaders are all ranks: epochs' exchanges may begin. */
+	if (sends && !refused && selection->team->shape.ppn_max == 1)
+		selection->team->leaders = selection->team->everyone;
+	return refused;
 }
 
 void

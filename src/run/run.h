@@ -132,10 +132,10 @@ cs_class_calls(const struct cs_cached_choice *cached)
 }
 
 /* The choice for a class's call after which `left` is below 0: it may be another one than `cached`,
- * to try it. Sets selection->on_trial if the call is to be measured
- * (cs_trials_note). */
+ * to try it. Sets selection->on_trial if the call is to be measured (cs_trials_note). `root`: -1 if
+ * the collective has none. */
 struct cs_cached_choice *cs_selection_try(struct cs_selection *selection,
-					  struct cs_cached_choice *cached);
+					  struct cs_cached_choice *cached, int root);
 
 /* Opens the wire that the choice's algorithm sends by. All ranks call it in the same call. Returns
  * why there is none, NULL if it is open or not needed. */

@@ -34,8 +34,7 @@ ask_at(struct cs_cached_choice *cached, uint64_t at)
 static bool
 may_be_dry(const struct cs_facts *facts, enum cs_order order)
 {
-	return order == CS_ORDER_FREE && facts->bytes <= CS_DRY_MOST &&
-	       (facts->coll == CS_ALLREDUCE || facts->coll == CS_REDUCE);
+	return order == CS_ORDER_FREE && facts->bytes <= CS_DRY_MOST;
 }
 
 /* Keep the class within sizes that differ by a factor of eight at most. */
@@ -73,6 +72,30 @@ place_of(const struct cs_selection *selection)
 	return class < end ? class : NULL;
 }
 
+_Static_assert(CS_REPORT_WAYS >= CS_TRIAL_WAYS, "the report has room for the algorithms on trial");
+
+/* Show what was judged of the class. */
+static void
+report(const struct cs_selection *selection, struct cs_class_trial *class)
+{
+	const struct cs_trial *trial = &class->trial;
+	struct cs_report_trial shown = {
+		.coll = (int)class->coll, .low = class->cached->low, .last = class->cached->last,
+		.ranks = selection->facts.ranks, .nodes = selection->facts.nodes,
+		.count = trial->ways, .serving = trial->serving,
+		.judged_at = cs_class_calls(class->cached), .changed_at = class->changed_at,
+		.regret_ns = trial->regret,
+	};
+	if (!selection->is_reporting)
+		return;
+	for (int way = 0; way < trial->ways; way++) {
+		const struct cs_algorithm *algorithm = class->ways[way].choice.algorithm;
+		shown.ways[way].algorithm = algorithm ? algorithm->name : "host";
+		shown.ways[way].nanoseconds = trial->way_of[way].time;
+	}
+	class->place = cs_report_trial(class->place, &shown);
+}
+
 void
 cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 		const struct cs_facts *facts)
@@ -94,19 +117,25 @@ cs_trials_begin(struct cs_selection *selection, struct cs_cached_choice *cached,
 		cs_selection_compose(way);
 		count++;
 	}
-	if (count < 2)
+	const struct cs_team *team = selection->team;
+	/* If each node has one rank, verdicts need a plan's communicator (cs_selection_open). */
+	if (count < 2 || (team->shape.ppn_max == 1 && !team->leaders))
 		return;
 	if (class == selection->trials + selection->trial_count)
 		selection->trial_count++;
 	class->is_free = false;
 	atomic_fetch_add(&cs_trials_sum.classes, 1);
 	narrow(cached, facts->bytes);
-	cs_trial_init(&class->trial, count, 0, 0, 1);
+	/* With ranks that come late now and then one call shows little. */
+	cs_trial_init(&class->trial, count, 0, 0, facts->imbalance ? CS_TRIAL_USES : 1);
 	memset(&class->samples, 0, sizeof class->samples);
 	class->cached = cached;
 	class->coll = facts->coll;
+	class->imbalance = facts->imbalance;
 	class->trial.is_extra = class->is_dry = is_dry;
 	class->is_said = class->is_judged = false;
+	class->place = -1;
+	class->changed_at = 0;
 	cached->trial = class;
 	cached->left = cached->until = 0;
 }
@@ -173,25 +202,40 @@ take_verdict(struct cs_class_trial *class)
 	}
 }
 
-/* Does the call number `use` of the class belong to a window? Begins one if it is time. */
+/* Is the root the first rank of its node? With several nodes the data of others moves once more. */
 static bool
-is_in_window(struct cs_selection *selection, struct cs_class_trial *class, uint64_t use)
+is_first(const struct cs_team *team, int root)
+{
+	return root >= 0 && team->shape.local_of[root] == 0;
+}
+
+/* Does the call number `use` of the class belong to a window? Begins one if it is time. Times of
+ * calls with different kinds of roots are not compared, so a window has calls of one kind. */
+static bool
+is_in_window(struct cs_selection *selection, struct cs_class_trial *class, uint64_t use, int root)
 {
 	struct cs_trial *trial = &class->trial;
+	bool has_first = is_first(selection->team, root);
 	if (use < trial->at)
 		return false;
-	if (trial->done)
-		return true;
-	if (is_worth_trying(selection, class)) {
-		memset(&class->samples, 0, sizeof class->samples);
-		return true;
+	if (!trial->done && !is_worth_trying(selection, class)) {
+		trial->at = use + trial->apart;
+		return false;
 	}
-	trial->at = use + trial->apart;
+	if (!trial->done) {
+		memset(&class->samples, 0, sizeof class->samples);
+		class->has_first = has_first;
+		class->others = 0;
+	}
+	if (has_first == class->has_first)
+		return true;
+	if (++class->others == CS_TRIAL_APART)
+		cs_trial_stop(trial);
 	return false;
 }
 
 struct cs_cached_choice *
-cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached)
+cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached, int root)
 {
 	struct cs_class_trial *class = cached->trial;
 	selection->on_trial = NULL;
@@ -201,7 +245,7 @@ cs_selection_try(struct cs_selection *selection, struct cs_cached_choice *cached
 	if (!cached->trial)
 		return cached;
 	struct cs_cached_choice *taken = cached;
-	if (is_in_window(selection, class, use)) {
+	if (is_in_window(selection, class, use, root)) {
 		int way = cs_trial_next(&class->trial, use);
 		if (way != class->trial.serving && !class->is_dry)
 			taken = &class->ways[way];
@@ -231,7 +275,8 @@ cs_trials_note(struct cs_selection *selection, const struct cs_op *op, uint64_t 
 	selection->on_trial = NULL;
 	if (!is_valid || !cs_trial_is_timed(&class->trial))
 		return;
-	if (cs_selection_last_came(op, arrived_ns, &after) && after > 0)
+	if (class->imbalance == CS_BALANCED &&
+	    cs_selection_last_came(op, arrived_ns, &after) && after > 0)
 		took = (uint64_t)after < took ? took - (uint64_t)after : 1;
 	cs_trial_sample(&class->samples, class->trial.way, took);
 }
@@ -250,6 +295,8 @@ cs_trials_say(struct cs_selection *selection, uint64_t *words)
 		cs_trial_sum_up(&class->samples, class->trial.serving, &times);
 		memcpy(own, times.way, sizeof times.way);
 		own[CS_TRIAL_WAYS] = times.spread;
+		for (int at = 0; class->imbalance != CS_BALANCED && at < CS_TRIAL_WORDS; at++)
+			own[at] |= own[at] ? CS_EPOCH_MEAN : 0;
 		class->is_said = true;
 	}
 }
@@ -280,6 +327,8 @@ learn(const struct cs_selection *selection, const struct cs_class_trial *class)
 			.ppn = { (size_t)facts->ppn_min, (size_t)facts->ppn_max + 1 },
 			.skew = skew ? (struct cs_range){ skew, skew + 1 } : CS_RANGE_ALL,
 			.wire = facts->nodes > 1 ? facts->wire : 0,
+			/* If it is measured, another imbalance has other rules. */
+			.imbalance = selection->team->epoch.user.told ? 1u << class->imbalance : 0,
 			.placement = facts->is_block_placed ? CS_PLACEMENT_BLOCK
 				     : CS_PLACEMENT_CYCLIC,
 			.use = { .algorithm = serving->choice.algorithm },
@@ -299,12 +348,12 @@ cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
 		if (!class->is_said)
 			continue;
 		const uint64_t *agreed = words + class->slot * CS_TRIAL_WORDS;
-		struct cs_trial_times times = { .spread = agreed[CS_TRIAL_WAYS] };
+		struct cs_trial_times times = { .spread = agreed[CS_TRIAL_WAYS] & ~CS_EPOCH_MEAN };
 		int before = class->trial.serving;
 		uint64_t regret = class->trial.regret;
 		/* Unknown: a rank of some node was far behind. */
-		if (agreed[0] != CS_EPOCH_UNKNOWN)
-			memcpy(times.way, agreed, sizeof times.way);
+		for (int way = 0; agreed[0] != CS_EPOCH_UNKNOWN && way < CS_TRIAL_WAYS; way++)
+			times.way[way] = agreed[way] & ~CS_EPOCH_MEAN;
 		if (cs_trial_judge(&class->trial, cs_class_calls(class->cached), &times)) {
 			const struct cs_algorithm *other = class->ways[before].choice.algorithm;
 			snprintf(class->reason, sizeof class->reason,
@@ -312,10 +361,12 @@ cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
 				 (double)times.way[class->trial.serving] / 1000,
 				 (double)times.way[before] / 1000, other ? other->name : "host");
 			atomic_fetch_add(&cs_trials_sum.changes, 1);
+			class->changed_at = cs_class_calls(class->cached) + 1;
 		}
 		atomic_fetch_add(&cs_trials_sum.windows, 1);
 		atomic_fetch_add(&cs_trials_sum.regret_ns, class->trial.regret - regret);
 		learn(selection, class);
+		report(selection, class);
 		class->is_said = false;
 		class->is_judged = true;
 		ask_at(class->cached, 0);

@@ -3,11 +3,16 @@
  *
  * A class is a cached choice: a communicator, a collective, an interval of sizes, and an order of
  * operands. Which call tries which algorithm follows from the number of the class's calls
- * (base/trial.h), which is the same on all ranks. Each rank measures its tried calls, from the
- * arrival of the last rank of its node that it depends on; the maxima of the ranks' medians are
- * agreed on in the team's epochs (algorithms/epoch.h), so that all ranks change to another
- * algorithm at the same call. While the host serves a class on trial its calls have numbers on the
- * node, too; once it has won, its calls go to it as without a trial.
+ * (base/trial.h), which is the same on all ranks; calls that are compared have roots of one kind,
+ * the first rank of its node or another one. Each rank measures its tried calls, from the arrival
+ * of the last rank of its node that it depends on; the maxima of the ranks' medians are agreed on
+ * in the team's epochs (algorithms/epoch.h), so that all ranks change to another algorithm at the
+ * same call. While the host serves a class on trial its calls have numbers on the node, too; once
+ * it has won, its calls go to it as without a trial.
+ *
+ * With imbalance (cs_facts.imbalance) algorithms differ in how long early ranks wait, and so in the
+ * mean of the ranks' whole times in a call: then this is compared, of the node with the largest.
+ * The algorithms of rules for that imbalance are among those that are tried.
  *
  * Sums whose result depends on the order of operands (CS_ORDER_FREE) change their order at most
  * once on a communicator. So another algorithm is tried in a dry call behind the program's own,
@@ -24,15 +29,20 @@
 #define CS_TRIAL_WORDS (CS_TRIAL_WAYS + 1)
 #define CS_TRIAL_SLOTS (CS_EPOCH_WORDS / CS_TRIAL_WORDS)
 
-#define CS_DRY_MOST ((size_t)1 << 20) /* bytes of a dry call */
+#define CS_DRY_MOST ((size_t)1 << 20) /* bytes of a dry call: of a rank's input */
 
 struct cs_class_trial {
 	struct cs_cached_choice *cached; /* its class's; NULL: the trial has ended */
 	enum cs_coll coll;
+	enum cs_balance imbalance; /* with which its algorithms were chosen */
 	struct cs_trial trial;
 	struct cs_trial_samples samples;
 	struct cs_cached_choice ways[CS_TRIAL_WAYS]; /* choices and rows of the report */
 	int slot;        /* of the epoch's words, with is_said */
+	int place;       /* in the report, or -1 */
+	uint64_t changed_at; /* number of the class's call, 0: never */
+	bool has_first;  /* the root of the window's calls is the first rank of its node */
+	unsigned char others; /* calls with other roots since the window began */
 	bool is_dry;     /* others are tried in dry calls */
 	bool is_said;    /* its times are in the epoch that is under way */
 	bool is_judged;  /* the next call takes what was judged */

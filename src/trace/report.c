@@ -69,6 +69,18 @@ cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm, c
 	return row;
 }
 
+int
+cs_report_trial(int place, const struct cs_report_trial *trial)
+{
+	pthread_mutex_lock(&cs_report.lock);
+	if (place < 0 && cs_report.trials_used < CS_REPORT_TRIALS)
+		place = cs_report.trials_used++;
+	if (place >= 0)
+		cs_report.trials[place] = *trial;
+	pthread_mutex_unlock(&cs_report.lock);
+	return place;
+}
+
 void
 cs_report_spend(struct cs_report_row *row, uint64_t nanoseconds)
 {

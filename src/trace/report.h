@@ -51,6 +51,30 @@ void cs_report_wait(struct cs_report_row *row, uint64_t nanoseconds, uint64_t wa
 /* Adds time to that row. */
 void cs_report_spend(struct cs_report_row *row, uint64_t nanoseconds);
 
+/* A class of calls whose algorithms were tried in this run (run/trial.h), as last judged. */
+#define CS_REPORT_WAYS 4
+struct cs_report_trial {
+	int coll; /* enum cs_coll */
+	size_t low, last; /* bytes, both included, as in cs_facts; SIZE_MAX: no end, or not
+			   * known */
+	int ranks, nodes; /* of its communicator */
+	/* Algorithms with the time of a call, all ranks' as agreed on; 0 ns: not known. */
+	struct cs_report_way {
+		const char *algorithm; /* "hier:host", or "host"; static */
+		uint64_t nanoseconds;
+	} ways[CS_REPORT_WAYS];
+	int count, serving; /* ways; the one that serves */
+	/* Numbers of the class's calls, from 1 on: of the last verdict, and of the first call by
+	 * the serving algorithm, 0: it has served from the begin. */
+	uint64_t judged_at, changed_at;
+	uint64_t regret_ns; /* of tried calls beyond the serving algorithm's time */
+};
+
+/* Replaces the class at `place`, which an earlier call returned, or adds one (`place` below 0).
+ * Returns its place; -1: there are CS_REPORT_TRIALS. Copied; thread safe. */
+#define CS_REPORT_TRIALS 256
+int cs_report_trial(int place, const struct cs_report_trial *trial);
+
 /* A line of facts shown above the table, e.g. ("mpi", "Open MPI v4.1.4"). Copied; a repeated name
  * replaces. */
 void cs_report_fact(const char *name, const char *value);
@@ -63,11 +87,11 @@ void cs_report_uncounted(const char *why);
 
 /* Prints the table, columns: collective, size bin, algorithm, why, calls, time, and, if known, the
  * mean times of waiting for others and of the rest; deferred rows with their reasons after the
- * served ones; sorted by collective then size. */
+ * served ones; sorted by collective then size; then a line for each class on trial. */
 void cs_report_print(FILE *out);
 /* Prints the report as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]},
- * with "uncounted": why before the rows if they were not counted; null for sizes that are not
- * known. */
+ * with "uncounted": why before the rows if they were not counted, and "trials": [{...}] before
+ * them if there were any; null for sizes and times that are not known. */
 void cs_report_json(FILE *out);
 /* Resolves relative paths of the report from the present working directory, whatever directory the
  * program changes to later. */

@@ -82,6 +82,13 @@ collect_lines(void)
 	return used;
 }
 
+/* Has the range of sizes an end? */
+static bool
+is_bounded(const struct cs_report_trial *trial)
+{
+	return trial->last < CS_INF - 1;
+}
+
 static void
 print_bin(char *text, const struct cs_report_row *row)
 {
@@ -240,6 +247,31 @@ print_total(FILE *out, size_t used)
 	fprintf(out, "), %s in all\n", time);
 }
 
+static void
+print_trial(FILE *out, const struct cs_report_trial *trial)
+{
+	char text[CS_RANGE_TEXT];
+	fprintf(out, "  %s", cs_coll_name(trial->coll));
+	if (trial->low || is_bounded(trial))
+		fprintf(out, " %s", cs_byte_range_text(text, (struct cs_range){
+				trial->low, is_bounded(trial) ? trial->last + 1 : CS_INF }));
+	fprintf(out, ", %d ranks, %d node%s:", trial->ranks, trial->nodes,
+		trial->nodes == 1 ? "" : "s");
+	for (int i = -1; i < trial->count; i++) {
+		const struct cs_report_way *way = &trial->ways[i < 0 ? trial->serving : i];
+		if (i == trial->serving)
+			continue;
+		print_time(text, sizeof text, way->nanoseconds);
+		fprintf(out, " %s %s%s", way->algorithm, way->nanoseconds ? text : "not known",
+			i < 0 ? " serves" : "");
+		if (i < 0 && trial->changed_at)
+			fprintf(out, " since call %" PRIu64, trial->changed_at);
+		putc(',', out);
+	}
+	print_time(text, sizeof text, trial->regret_ns);
+	fprintf(out, " judged at call %" PRIu64 ", trying took %s\n", trial->judged_at, text);
+}
+
 /* A path or an MPI's name may have anything in it. Values are each on a line; without memory they
  * are printed as they are. */
 void
@@ -260,6 +292,10 @@ cs_report_print(FILE *to)
 		print_lines(out, used);
 		print_total(out, used);
 	}
+	if (cs_report.trials_used)
+		fputs("  tried in this run, time of a call:\n", out);
+	for (int i = 0; i < cs_report.trials_used; i++)
+		print_trial(out, &cs_report.trials[i]);
 	pthread_mutex_unlock(&cs_report.lock);
 	if (memory) {
 		if (fclose(memory) == 0) {
@@ -316,6 +352,37 @@ json_line(FILE *out, const struct line *line)
 	fputs("}", out);
 }
 
+static void
+json_call(FILE *out, const char *name, uint64_t number)
+{
+	json_size(out, name, number != 0, number);
+}
+
+static void
+json_trial(FILE *out, const struct cs_report_trial *trial)
+{
+	bool is_sized = trial->low || is_bounded(trial);
+	fputs("{\"collective\": ", out);
+	cs_json_string(out, cs_coll_name(trial->coll));
+	json_size(out, "bytes_low", is_sized, trial->low);
+	json_size(out, "bytes_high", is_bounded(trial), trial->last + 1);
+	fprintf(out, ", \"ranks\": %d, \"nodes\": %d, \"serving\": ", trial->ranks, trial->nodes);
+	cs_json_string(out, trial->ways[trial->serving].algorithm);
+	json_call(out, "changed_at", trial->changed_at);
+	json_call(out, "judged_at", trial->judged_at);
+	fputs(", \"regret_seconds\": ", out);
+	cs_json_seconds(out, trial->regret_ns);
+	fputs(", \"ways\": [", out);
+	for (int i = 0; i < trial->count; i++) {
+		fputs(i ? ", {\"algorithm\": " : "{\"algorithm\": ", out);
+		cs_json_string(out, trial->ways[i].algorithm);
+		json_known_seconds(out, "seconds", trial->ways[i].nanoseconds,
+				   trial->ways[i].nanoseconds);
+		putc('}', out);
+	}
+	fputs("]}", out);
+}
+
 void
 cs_report_json(FILE *out)
 {
@@ -340,7 +407,11 @@ cs_report_json(FILE *out)
 		cs_json_string(out, cs_report.uncounted);
 		fputs(",\n", out);
 	}
-	fputs(" \"rows\": [", out);
+	for (int i = 0; i < cs_report.trials_used; i++) {
+		fputs(i ? ",\n  " : " \"trials\": [\n  ", out);
+		json_trial(out, &cs_report.trials[i]);
+	}
+	fputs(cs_report.trials_used ? "],\n \"rows\": [" : " \"rows\": [", out);
 	for (size_t i = 0; i < used; i++) {
 		fputs(i ? ",\n  " : "\n  ", out);
 		json_line(out, &lines[i]);

@@ -27,6 +27,8 @@ struct cs_report {
 	struct cs_report_row overflow;
 	struct cs_fact *facts;
 	size_t facts_used, facts_room;
+	struct cs_report_trial trials[CS_REPORT_TRIALS];
+	int trials_used;
 	const char *uncounted; /* why there are no rows; NULL: there were no calls */
 };
 extern struct cs_report cs_report;

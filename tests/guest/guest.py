@@ -894,7 +894,7 @@ def served_limits():
     return {kind: limit * more for kind, limit in SERVED_LIMITS.items()}
 
 
-def own_instructions(args, mpi, command, **variables):
+def own_instructions(args, mpi, command, behind="", **variables):
     """Instructions of our own functions inside counted() on rank 0 of a pair, but for waiting,
     which is as long as the machine is loaded."""
     valgrind, annotate = shutil.which("valgrind"), shutil.which("callgrind_annotate")
@@ -903,7 +903,8 @@ def own_instructions(args, mpi, command, **variables):
     with tempfile.TemporaryDirectory() as folder:
         counted = [valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out",
                    "--toggle-collect=counted", *command]
-        result = job(mpi, 2, rank_0_of(counted), LD_PRELOAD=args.library, **variables)
+        result = job(mpi, 2, rank_0_of(counted),
+                     LD_PRELOAD=f"{args.library}:{behind}".strip(":"), **variables)
         expect(result.code == 0 and os.path.exists(f"{folder}/out"), "callgrind has no count",
                result)
         listing = run([annotate, "--threshold=100", f"{folder}/out"]).out
@@ -938,6 +939,56 @@ def served_call_of_8_bytes_keeps_to_its_instructions(args):
             if cost > limit:
                 failures.append(f"{mpi}: {kind} costs {cost:.1f} instructions, over {limit}")
     expect(not failures, "\n".join(failures))
+
+
+TRIED_CALLS = 20000
+
+
+@claim
+def served_call_on_trial_costs_5_percent_more_at_most(args):
+    """The instructions of calls whose algorithm was compared with a slower host, windows and
+    verdicts included, against those of the same calls without trials."""
+    real_modules(args)
+    limit = served_limits()["allgather8"] * 1.05
+    for mpi in each_mpi(args):
+        behind = f"{args.build}/slow_host-{mpi}.so"
+        command = [f"{args.build}/cost-{mpi}", "world", "allgather8", str(TRIED_CALLS)]
+        cost = math.inf
+        for _ in range(3):
+            counted = own_instructions(args, mpi, command, behind=behind, COLLSHIM_ADAPT="on",
+                                       COLLSHIM_IMBALANCE="balanced")
+            cost = min(cost, counted / TRIED_CALLS)
+            print(f"{mpi}: {cost:.1f} instructions on trial")
+            if cost <= limit:
+                break
+        expect(cost > 100, f"a call of {cost} instructions cannot be: nothing was counted")
+        rows = report_of(args, mpi, command, behind=behind, COLLSHIM_ADAPT="on")
+        tried = sum(row["calls"] for row in rows if row["deferred"] and row["why"] == "tried"
+                    and row["collective"] == "allgather")
+        expect(0 < tried < 100, f"{mpi}: {tried} calls were tried: {rows}")
+        expect(cost <= limit, f"{mpi}: a call on trial costs {cost:.1f} instructions, over "
+                              f"{limit:.1f}")
+
+
+@claim
+def call_of_a_host_that_has_won_costs_at_most_90_instructions(args):
+    """It is found by its size, not by its collective alone. The host returns at once
+    (short_circuit.c), and wins in the calls before the counted ones, if not at its first trial, in
+    which valgrind translates its code."""
+    real_modules(args)
+    for mpi in each_mpi(args):
+        short = f"{args.build}/short_circuit-{mpi}.so"
+        command = [f"{args.build}/cost-{mpi}", "world", "allreduce"]
+        bare = per_call("counted", command, 1000, pair_of=mpi, LD_PRELOAD=short, COST_WARM="10000")
+        ours = per_call("counted", command, 1000, pair_of=mpi, COST_WARM="10000",
+                        LD_PRELOAD=f"{args.library}:{short}")
+        print(f"{mpi}: {ours - bare:.1f} instructions more ({bare:.1f} without)")
+        expect(1 < ours - bare <= 90, f"{mpi}: a call costs {ours - bare:.1f} "
+                                      f"instructions more")
+        rows = report_of(args, mpi, [*command, "1000"], behind=short, COST_WARM="10000")
+        won = sum(row["calls"] for row in rows if row["collective"] == "allreduce"
+                  and row["deferred"] and row["why"].startswith("measured: "))
+        expect(won >= 1000, f"{mpi}: only {won} calls were the host's, which has won: {rows}")
 
 
 # --- languages ------------------------------------------------------------------------------------

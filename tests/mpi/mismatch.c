@@ -3,7 +3,7 @@
  * the host has none or hangs; nobody waits for ever, and the communicator goes on to be used. With
  * "fatal": only the last of the cases, with the default error handler. With "again": one case, and
  * one of another kind on the next communicator of the same ranks, which is said, too. (Each kind is
- * said once in each process.) */
+ * said once in each process.) With "tried": in calls that try the host, with COLLSHIM_ADAPT=on. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -215,6 +215,42 @@ try_again(void)
 	allreduce_fewer(4);
 }
 
+CASE(bcast, MPI_Bcast(in, n, MPI_INT, 0, comm))
+CASE(allreduce, MPI_Allreduce(in, out, n, MPI_INT, MPI_SUM, comm))
+CASE(scan, MPI_Scan(in, out, n, MPI_INT, MPI_SUM, comm))
+CASE(gather, MPI_Gather(in, n, MPI_INT, out, n, MPI_INT, 0, comm))
+
+/* The fifth call of a class is the first one that the host makes (base/trial.h). */
+static void
+try_in_trials(MPI_Errhandler errhandler)
+{
+	static const struct {
+		int (*right)(int n);
+		struct mistake mistake;
+	} all[] = {
+		{ bcast, { "bcast or barrier", bcast_or_barrier, MPI_ERR_OTHER, MPI_ERR_OTHER,
+			   MPI_ERR_OTHER } },
+		/* A root that is not the first rank of its node does not try. */
+		{ bcast, { "bcast from two roots", bcast_two_roots, MPI_ERR_OTHER, ANY,
+			   MPI_ERR_OTHER } },
+		{ allreduce, { "allreduce or alltoall", allreduce_or_alltoall, MPI_ERR_OTHER,
+			       MPI_ERR_OTHER, MPI_ERR_OTHER } },
+		{ allreduce, { "allreduce, two kinds of numbers", allreduce_kind, MPI_ERR_OTHER,
+			       MPI_ERR_OTHER, MPI_ERR_OTHER } },
+		{ scan, { "scan or exscan", scan_or_exscan, MPI_ERR_OTHER, MPI_ERR_OTHER, ANY } },
+		{ gather, { "gather or scatter", gather_or_scatter, MPI_ERR_OTHER, MPI_ERR_OTHER,
+			    MPI_ERR_OTHER } },
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Comm_set_errhandler(comm, errhandler);
+		for (int call = 0; call < 4; call++)
+			CHECK(all[i].right(4) == MPI_SUCCESS, "before %s", all[i].mistake.name);
+		try(&all[i].mistake, 16);
+		MPI_Comm_free(&comm);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -234,6 +270,13 @@ main(int argc, char **argv)
 		MPI_Comm_free(&comm);
 		MPI_Finalize();
 		return 0;
+	}
+	if (argc > 1 && !strcmp(argv[1], "tried")) {
+		MPI_Comm_free(&comm);
+		MPI_Comm_create_errhandler(handler, &errhandler);
+		try_in_trials(errhandler);
+		MPI_Errhandler_free(&errhandler);
+		return check_finish("mismatch");
 	}
 	if (argc > 1) {
 		mistakes[MISTAKES - 1].make(4);

@@ -277,6 +277,10 @@ begin(uint64_t seed)
 	world.verbs.open_device = open_kept;
 }
 
+/* Each rank is alone on its node. */
+static struct cs_node_head heads[MOST_RANKS];
+static struct cs_rank_head selves[MOST_RANKS];
+
 static void
 open_rank(int number, int ranks)
 {
@@ -306,6 +310,8 @@ open_rank(int number, int ranks)
 	rank->wire = cs_ib_wire_open(rank->ib, &group);
 	assert_non_null(rank->wire);
 	rank->team = (struct cs_team){ .shape = { .rank = number, .ranks = ranks, .nodes = ranks },
+				       .node = { .head = &heads[number],
+						 .self = &selves[number] },
 				       .host = &host, .everyone = rank };
 	world.rank[number] = rank;
 }

@@ -244,6 +244,47 @@ TEST(rows_are_sorted_by_collective_then_size)
 	free(text);
 }
 
+TEST(trials_are_shown_by_class)
+{
+	struct cs_report_trial trial = {
+		.coll = CS_BCAST, .low = 64, .last = 511, .ranks = 4, .nodes = 1,
+		.ways = { { "chain", 5100 }, { "host", 9000 }, { "hier:host", 520 },
+			  { "tree", 0 } },
+		.count = 4, .serving = 2, .judged_at = 85, .changed_at = 21, .regret_ns = 3200,
+	};
+	int first = cs_report_trial(-1, &trial);
+	trial.coll = CS_GATHERV;
+	trial.low = 0;
+	trial.last = SIZE_MAX;
+	trial.changed_at = 0;
+	assert_int_equal(cs_report_trial(-1, &trial), first + 1);
+	trial.nodes = 2;
+	assert_int_equal(cs_report_trial(first + 1, &trial), first + 1);
+	char *text = rendered(cs_report_print);
+	assert_string_equal(line_with(text, "  bcast 64-512, "),
+			    "  bcast 64-512, 4 ranks, 1 node: hier:host 520 ns serves since call "
+			    "21, chain 5.10 us, host 9.00 us, tree not known, judged at call 85, "
+			    "trying took 3.20 us");
+	assert_non_null(strstr(text, "  gatherv, 4 ranks, 2 nodes: hier:host 520 ns serves, "));
+	free(text);
+	char *json = rendered(cs_report_json);
+	assert_string_equal(
+		line_with(json, "\"changed_at\": 21"),
+		"  {\"collective\": \"bcast\", \"bytes_low\": 64, \"bytes_high\": 512, "
+		"\"ranks\": 4, \"nodes\": 1, \"serving\": \"hier:host\", \"changed_at\": 21, "
+		"\"judged_at\": 85, \"regret_seconds\": 0.000003200, \"ways\": ["
+		"{\"algorithm\": \"chain\", \"seconds\": 0.000005100}, "
+		"{\"algorithm\": \"host\", \"seconds\": 0.000009000}, "
+		"{\"algorithm\": \"hier:host\", \"seconds\": 0.000000520}, "
+		"{\"algorithm\": \"tree\", \"seconds\": null}]},");
+	assert_non_null(strstr(line_with(json, "gatherv\", \"bytes_low\": null"),
+			       "\"bytes_high\": null, \"ranks\": 4, \"nodes\": 2, "));
+	free(json);
+	while (cs_report_trial(-1, &trial) >= 0)
+		continue;
+	assert_int_equal(cs_report_trial(first, &trial), first);
+}
+
 TEST(json_escapes_whatever_a_name_contains)
 {
 	count(cs_report_row(CS_REDUCE_SCATTER, 1024, true, "host", "a \"q\" \\ \n\t\x01 \xc3\xa9 "

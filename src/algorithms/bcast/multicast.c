@@ -395,8 +395,7 @@ static cs_phase *const script[] = { begin, ask_children, multicast, listen, hear
 static enum cs_status
 end(struct cs_op *op)
 {
-	if (op->team->node.self) /* there is no memory if each node has one rank */
-		cs_node_end(&op->node);
+	cs_node_end(&op->node);
 	return CS_OK;
 }
 

@@ -75,18 +75,20 @@ cs_serve_has_team(struct cs_serving *serving)
 	       (!(serving->op.node.extras & CS_OP_NONBLOCKING) && cs_comm_count(communicator));
 }
 
-/* As cs_serve_choose if the class of the call is on trial; gives a call of the host its number. */
-bool cs_serve_try(struct cs_serving *serving, enum cs_coll coll);
+/* As cs_serve_choose if the class of the call is on trial; gives a call of the host its number.
+ * `root`: -1 if the collective has none. With CS_OUTCOME_ERROR ranks make different calls, and the
+ * host is not to make this one. */
+bool cs_serve_try(struct cs_serving *serving, enum cs_coll coll, int root);
 
 /* The same for a non-blocking call. */
 bool cs_serve_choose_nonblocking(struct cs_serving *serving, enum cs_coll coll, size_t bytes,
 				 int skew, enum cs_order order);
 
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in
- * cs_facts. To be called when cs_serve_has_team may be. */
+ * cs_facts, `root` as in cs_serve_try. To be called when cs_serve_has_team may be. */
 static inline bool
-cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew,
-		       enum cs_order order)
+cs_serve_choose_as(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew,
+		   enum cs_order order, int root)
 {
 	struct cs_comm *communicator = serving->communicator;
 	/* The entry notes no choice of an algorithm without the size. */
@@ -108,14 +110,20 @@ cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t byt
 	}
 	/* The host's calls while it is on trial, too. */
 	if (__builtin_expect(--serving->cached->left < 0, 0))
-		return cs_serve_try(serving, coll);
+		return cs_serve_try(serving, coll, root);
 	return true;
 }
 
 static inline bool
 cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes)
 {
-	return cs_serve_choose_skewed(serving, coll, bytes, 1, CS_ORDER_NONE);
+	return cs_serve_choose_as(serving, coll, bytes, 1, CS_ORDER_NONE, -1);
+}
+
+static inline bool
+cs_serve_choose_rooted(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int root)
+{
+	return cs_serve_choose_as(serving, coll, bytes, 1, CS_ORDER_NONE, root);
 }
 
 #endif

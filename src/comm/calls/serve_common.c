@@ -27,25 +27,6 @@ record(struct cs_serving *serving)
 		cs_recording_keep(serving->communicator, op);
 }
 
-bool
-cs_serve_try(struct cs_serving *serving, enum cs_coll coll)
-{
-	struct cs_selection *selection = &serving->communicator->seat->selection;
-	struct cs_op *op = &serving->op;
-	serving->cached = cs_selection_try(selection, serving->cached);
-	if (selection->on_trial)
-		op->node.extras |= CS_OP_ON_TRIAL;
-	if (serving->cached->choice.algorithm || serving->cached->goes_to_host)
-		return serving->cached->choice.algorithm != NULL;
-	cs_op_join(op, selection->team, cs_call_signature(coll, 0));
-	if (selection->on_trial) {
-		cs_op_arrive(op, cs_clock_ns());
-		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
-	}
-	cs_op_pass(op);
-	return false;
-}
-
 int
 cs_serve_end(struct cs_serving *serving)
 {
@@ -94,6 +75,58 @@ cs_serve_note_wrong(struct cs_serving *serving)
 		return;
 	if (serving->result != MPI_SUCCESS)
 		outcome->bits |= CS_OUTCOME_ERROR;
+}
+
+/* Do all ranks of the node make this call? In a call of the host's that is on trial, since the host
+ * may wait for ever for ranks that make another one. */
+static bool
+is_common(struct cs_node_op *op)
+{
+	cs_node_publish(op, cs_node_line(op), 1);
+	for (int local = 0; local < op->node->shape.size; local++)
+		if (local != op->node->shape.local)
+			cs_node_await(op, local, 1);
+	return !(op->outcome.bits & CS_OUTCOME_STOPPED);
+}
+
+/* Give the host's call its number on the node. If it is on trial its time begins when all have
+ * come, or, where the wait for late ranks is compared, now. */
+static void
+number_host(struct cs_serving *serving, const struct cs_class_trial *on_trial)
+{
+	struct cs_op *op = &serving->op;
+	uint64_t now = on_trial ? cs_clock_ns() : 0;
+	cs_node_begin(&op->node);
+	cs_node_go_on(&op->node); /* older ones may be under way */
+	bool is_wrong = on_trial && !is_common(&op->node);
+	cs_node_end(&op->node);
+	cs_node_over(&op->node);
+	if (is_wrong) {
+		op->node.extras &= ~(unsigned)CS_OP_ON_TRIAL;
+		cs_serve_note_wrong(serving);
+	} else if (on_trial) {
+		cs_op_arrive(op, on_trial->imbalance == CS_BALANCED ? cs_clock_ns() : now);
+		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
+	}
+}
+
+bool
+cs_serve_try(struct cs_serving *serving, enum cs_coll coll, int root)
+{
+	struct cs_selection *selection = &serving->communicator->seat->selection;
+	struct cs_op *op = &serving->op;
+	serving->cached = cs_selection_try(selection, serving->cached, root);
+	if (selection->on_trial)
+		op->node.extras |= CS_OP_ON_TRIAL;
+	if (serving->cached->choice.algorithm || serving->cached->goes_to_host)
+		return serving->cached->choice.algorithm != NULL;
+	/* A reduction's is not that of one by an algorithm, as on a rank that has another size. */
+	unsigned detail = cs_colls[coll].reduces
+			  ? ~cs_call_detail(op->call.reduction.kind, root)
+			  : root < 0 ? 0 : (unsigned)root;
+	cs_op_join(op, selection->team, cs_call_signature(coll, detail));
+	number_host(serving, selection->on_trial);
+	return false;
 }
 
 /* Rare work after a call: the rest of its script, its end on the node, and its errors. False: as

@@ -18,7 +18,7 @@ cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 	struct cs_flat flat;
 	if (!cs_serve_has_root(serving, root) || !cs_flat_look(serving, data, CS_INPUT, &flat))
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_BCAST, flat.bytes))
+	if (!cs_serve_choose_rooted(serving, CS_BCAST, flat.bytes, root))
 		return false;
 	bool is_root = communicator->rank == root;
 	struct cs_call *call = &serving->op.call;
@@ -102,7 +102,7 @@ cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const st
 		return cs_serve_not(serving, "arguments not served");
 	if (!is_root)
 		each = in.bytes;
-	if (!cs_serve_choose(serving, CS_GATHER, each))
+	if (!cs_serve_choose_rooted(serving, CS_GATHER, each, root))
 		return false;
 	if (!in_place && in.bytes != each)
 		return cs_serve_not(serving, "arguments not served");
@@ -137,7 +137,7 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 		return cs_serve_not(serving, "arguments not served");
 	if (!is_root)
 		each = out.bytes;
-	if (!cs_serve_choose(serving, CS_SCATTER, each))
+	if (!cs_serve_choose_rooted(serving, CS_SCATTER, each, root))
 		return false;
 	if (!in_place && out.bytes != each)
 		return cs_serve_not(serving, "arguments not served");

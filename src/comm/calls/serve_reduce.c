@@ -14,6 +14,8 @@ struct reduced {
 	struct cs_call *call; /* the operation's */
 	void *recv;     /* the program's */
 	bool is_shaped; /* elements with gaps: the call works on copies of the same shape */
+	bool is_rooted;
+	int root;       /* if so */
 };
 
 /* Copies elements with gaps into our memory, in the same shape, with the gaps zeroed. */
@@ -100,7 +102,7 @@ fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
 	call->count = count;
 	call->bytes = bytes;
 	call->counts = NULL;
-	call->root = -1;
+	call->root = reduced->is_rooted ? reduced->root : -1;
 }
 
 static inline enum cs_order
@@ -147,7 +149,8 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	/* Choose by the data, as in cs_choose_host, though elements are moved with their gaps. */
 	fill(reduced, coll, (size_t)count, bytes);
 	return cs_serve_bytes(reduced->type, count, &size) &&
-	       cs_serve_choose_skewed(serving, coll, size, skew, order_of(reduced->call));
+	       cs_serve_choose_as(serving, coll, size, skew, order_of(reduced->call),
+				  reduced->call->root);
 }
 
 /* As begin, for a fixed order (COLLSHIM_REPRODUCIBLE), which needs no team. */
@@ -282,7 +285,7 @@ reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count
        MPI_Op op, int root, int *ordered)
 {
 	struct cs_comm *communicator = serving->communicator;
-	struct reduced reduced = { .call = &serving->op.call };
+	struct reduced reduced = { .call = &serving->op.call, .is_rooted = true, .root = root };
 	bool is_root = communicator->rank == root;
 	if (root < 0 || root >= communicator->size ||
 	    (((send == MPI_IN_PLACE && !is_root) || is_bad(send, recv, is_root, false)) &&
@@ -291,7 +294,6 @@ reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count
 	if (ordered ? !begin_ordered(serving, &reduced, CS_REDUCE, count, type, op)
 		    : !begin(serving, &reduced, CS_REDUCE, count, type, op, false, 1))
 		return false;
-	reduced.call->root = root;
 	return finish(serving, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count,
 		      ordered);
 }

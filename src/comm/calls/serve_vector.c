@@ -261,9 +261,8 @@ cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
 	/* Every rank has all counts (MPI 4.0, 6.7), so the choice may depend on their sum and the
 	 * largest. */
 	size_t mean = (out.total + (size_t)communicator->size - 1) / (size_t)communicator->size;
-	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean,
-				    cs_skew(out.bytes, communicator->size, mean),
-				    CS_ORDER_NONE))
+	if (!cs_serve_choose_as(serving, CS_ALLGATHERV, mean,
+				cs_skew(out.bytes, communicator->size, mean), CS_ORDER_NONE, -1))
 		return false;
 	if (!in_place && in.bytes != out.bytes[communicator->rank])
 		return cs_serve_not(serving, "arguments not served");
@@ -297,7 +296,7 @@ cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const s
 	    (is_root && cs_side_is_at(send, recv, out.at[communicator->rank]) &&
 	     cs_flat_is_refused(serving, send, recv, out.at[communicator->rank], &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_GATHERV, CS_BYTES_UNKNOWN))
+	if (!cs_serve_choose_rooted(serving, CS_GATHERV, CS_BYTES_UNKNOWN, root))
 		return false;
 	size_t own = is_root ? out.bytes[communicator->rank] : in.bytes;
 	if (!in_place && in.bytes != own)
@@ -333,7 +332,7 @@ cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send,
 	    (is_root && cs_side_is_at(recv, send, in.at[communicator->rank]) &&
 	     cs_flat_is_refused(serving, recv, send, in.at[communicator->rank], &out, CS_OUTPUT)))
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_SCATTERV, CS_BYTES_UNKNOWN))
+	if (!cs_serve_choose_rooted(serving, CS_SCATTERV, CS_BYTES_UNKNOWN, root))
 		return false;
 	size_t own = is_root ? in.bytes[communicator->rank] : out.bytes;
 	if (!in_place && out.bytes != own)

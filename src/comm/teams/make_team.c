@@ -283,17 +283,28 @@ make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 	return trouble == CS_TROUBLE_NONE ? learn_least(communicator, team, trouble) : trouble;
 }
 
-/* Makes a team of one rank per node: without shared memory, but plans between all ranks may
- * serve. */
+/* Makes a team of one rank per node: without shared memory, but plans between all ranks may serve.
+ * The words of its node, for epochs, are in memory of the process. */
 static enum cs_trouble
 make_without_memory(struct cs_comm *communicator)
 {
-	struct cs_team *team = &communicator->seat->team;
+	struct cs_seat *seat = communicator->seat;
+	struct cs_team *team = &seat->team;
 	const struct cs_limits *limits = cs_selector_limits(cs_engine.selector);
+	const struct cs_node_shape shape = { .size = 1, .spin = limits->spin,
+					     .yields = limits->yields };
+	size_t bytes = cs_segment_round(cs_node_bytes(&shape));
+	struct cs_segment own = { .base = aligned_alloc(CS_SEGMENT_HEADER, bytes), .fd = -1 };
+	if (!own.base)
+		cs_team_out_of_memory("the node", 1);
+	seat->own_node = own.base;
+	/* Only what is read before it is written, so that few pages are touched. */
+	memset(own.base, 0, CS_SEGMENT_HEADER + sizeof(struct cs_node_head));
+	cs_node_init(&team->node, &shape, &own, &cs_host_mpi);
+	team->node.segment.base = NULL;
+	cs_node_init_own(&team->node);
 	/* no element is too large */
 	team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX;
-	team->node.shape.spin = limits->spin;
-	team->node.shape.yields = limits->yields;
 	communicator->is_new = false; /* it costs nothing, so it owes nothing */
 	return CS_TROUBLE_NONE;
 }
@@ -471,9 +482,7 @@ make(struct cs_comm *communicator)
 					   CS_PMPI_LACKS);
 	cs_rdma_agree(communicator);
 	cs_team_begin_epochs(communicator);
-	/* Arrival words are in the node's memory, which a team of one rank per node lacks. */
-	communicator->seat->selection.is_telling = cs_no_seat.selection.is_telling &&
-						   team->node.self;
+	communicator->seat->selection.is_telling = cs_no_seat.selection.is_telling;
 	communicator->seat->selection.is_sampling = team->shape.nodes > 1 && cs_recording_keeps();
 	communicator->state = CS_COMM_TEAM;
 	if (communicator->is_new)
@@ -515,6 +524,7 @@ leave_seat(struct cs_comm *communicator)
 	struct cs_seat *seat = communicator->seat;
 	communicator->seat = &cs_no_seat;
 	cs_selection_fini(&seat->selection);
+	free(seat->own_node);
 	free(seat);
 }
 

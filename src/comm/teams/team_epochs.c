@@ -48,12 +48,12 @@ cs_team_begin_epochs(struct cs_comm *communicator)
 		selection->facts.imbalance = (enum cs_balance)(kind - CS_BALANCE_BALANCED);
 	selection->measured = selection->facts.imbalance;
 	struct cs_epoch_user user = { .user = communicator };
-	/* Without memory on the node nobody has made the leaders' communicator. */
-	bool has_memory = communicator->seat->team.node.self;
-	if (has_memory && kind == CS_BALANCE_MEASURED &&
+	/* Ranks that are alone on their nodes stamp no wait, since they wait for messages only. */
+	bool has_others = selection->facts.ppn_max > 1;
+	if (has_others && kind == CS_BALANCE_MEASURED &&
 	    cs_selector_asks_imbalance(selection->selector, &selection->facts))
 		user.told = hear_imbalance;
-	if (has_memory && cs_engine.settings.is_adaptive && !cs_engine.settings.is_reproducible) {
+	if (cs_engine.settings.is_adaptive && !cs_engine.settings.is_reproducible) {
 		selection->trials = cs_trials_new();
 		if (!selection->trials) {
 			cs_warn_local("no memory for a team of %d ranks; ending the job",
