@@ -260,6 +260,9 @@ static const struct cs_setting rows[] = {
 	  "on: algorithms that no site rule and no variable asks for are tried against the MPI "
 	  "underneath in the run, and the faster one serves", &cs_flag_kind, FIELD(is_adaptive),
 	  .is_agreed = true },
+	{ "NONBLOCKING", "on or off (or 1, yes, true; 0, no, false)",
+	  "off: MPI_Ibcast and its like go to the MPI underneath", &cs_flag_kind,
+	  FIELD(is_nonblocking), .is_agreed = true },
 	{ "IMBALANCE", "measured, balanced, moderate or strong",
 	  "how far apart ranks come, for rules that ask for it: as it is measured in the run, or "
 	  "always so", &cs_word_kind, FIELD(imbalance), .words = imbalance_words,
@@ -299,7 +302,7 @@ static const struct cs_setting rows[] = {
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
 static const struct cs_settings defaults = { .team_after = -1, .init_timeout = CS_AGREED_SECONDS,
-					     .is_adaptive = true,
+					     .is_adaptive = true, .is_nonblocking = true,
 					     .arrivals_limit = 256 << 10 };
 
 static const void *

@@ -54,6 +54,7 @@ struct cs_settings {
 	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at
 				 * MPI_Init; 0 = for ever */
 	bool is_reproducible;   /* COLLSHIM_REPRODUCIBLE=1 */
+	bool is_nonblocking;    /* COLLSHIM_NONBLOCKING */
 	bool is_adaptive;       /* COLLSHIM_ADAPT=on: algorithms are tried (run/trial.h) */
 	enum cs_balance_kind imbalance; /* COLLSHIM_IMBALANCE=measured|balanced|moderate|strong */
 	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their

@@ -254,7 +254,7 @@ def functions_of_other_libraries_named_mpi_are_theirs(args):
 
 @claim
 def every_name_arrives_with_its_words(args):
-    """All names, up to ten words each, results and errno, under MPIs that the door does not
+    """All names, up to eleven words each, results and errno, under MPIs that the door does not
     serve."""
     for fake in ("acme", "old", "mpich"):
         command = [f"{args.build}/caller_{fake}", "forwarded"]

@@ -530,7 +530,8 @@ choose(struct verdict_rank *self, const struct spec *spec, enum cs_order order,
 		return false;
 	if (--(*cached)->left >= 0)
 		return true;
-	*cached = cs_selection_try(&self->selection, *cached);
+	*cached = cs_selection_try(&self->selection, *cached,
+				   cs_colls[spec->coll].rooted ? spec->root : -1);
 	self->selection.is_timed = 0;
 	if (self->selection.on_trial) {
 		op->node.extras |= CS_OP_ON_TRIAL;

@@ -301,7 +301,7 @@ yield_in_vain(bool is_in_vain)
 {
 	static unsigned times; /* in a row */
 	times = is_in_vain ? times + 1 : 0;
-	if (times % IN_VAIN == IN_VAIN - 1 && under_way->serving.op.node.node->is_oversubscribed)
+	if (times % IN_VAIN == IN_VAIN - 1 && under_way->serving.op.node.node->facts.shares_cores)
 		sched_yield();
 }
 
@@ -420,7 +420,8 @@ cs_icall_new(struct cs_comm *communicator)
 {
 	static enum { UNKNOWN, YES, NO } can_drive;
 	struct cs_icall *icall;
-	if (!communicator || !communicator->seat->selection.team)
+	if (!communicator || !communicator->seat->selection.team ||
+	    !cs_engine.settings.is_nonblocking)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	if (can_drive == UNKNOWN)
