@@ -217,7 +217,6 @@ cs_balance_fits(unsigned set, enum cs_balance imbalance)
  * depend on these only (the type system's guard against deadlock by local facts). */
 struct cs_facts {
 	enum cs_coll coll;
-	bool is_nonblocking; /* MPI_Ix */
 	size_t bytes; /* by cs_colls[coll].bytes_meaning */
 	int ranks;
 	int nodes;
@@ -230,6 +229,7 @@ struct cs_facts {
 	 * peers. */
 	int wire;
 	enum cs_balance imbalance; /* as agreed last */
+	bool is_nonblocking; /* MPI_Ix */
 };
 
 static inline enum cs_placement
