@@ -161,7 +161,8 @@ cs_coll_depends_on(const struct cs_coll_info *coll, int rank, int root, int othe
 /* The collective of that name (lower case, as in cs_colls), or CS_COLL_COUNT. */
 enum cs_coll cs_coll_by_name(const char *name);
 
-/* Name of an enum cs_coll, also with CS_NONBLOCKING ("ibcast"), or an enum cs_left; "other" for any other number. */
+/* Name of an enum cs_coll, also with CS_NONBLOCKING ("ibcast"), or an enum cs_left; "other" for any
+ * other number. */
 const char *cs_coll_name(int coll);
 
 /* cs_facts.bytes where the size is not equal on all ranks (bytes_agreed is false). */

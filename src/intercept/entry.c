@@ -68,7 +68,7 @@
 	do { \
 		if (serving) \
 			cs_icall_drop(serving); \
-		if (__builtin_expect(!communicator || !communicator->seat->selection.is_reporting, 1)) \
+		if (!communicator || !communicator->seat->selection.is_reporting) \
 			return NEXT(name)(__VA_ARGS__); \
 		size_t bytes = (size); \
 		uint64_t start = cs_clock_ns(); \

@@ -38,7 +38,8 @@
 #define HOSTED_BLOCK(coll, count, type) cs_choose_host(serving, coll, count, type, 1)
 #define ON_ROOT(there, elsewhere) (communicator->rank == root ? there : elsewhere)
 
-SERVED(Bcast, bcast, BCAST, CS_BCAST, root, BLOCK(count, type), HOSTED_BLOCK(CS_BCAST, count, type),
+SERVED(Bcast, bcast, BCAST, CS_BCAST, root,
+       BLOCK(count, type), HOSTED_BLOCK(CS_BCAST, count, type),
        cs_serve_bcast(serving, SIDE(buffer, count, type), root))
 SERVED(Allgather, allgather, EQUAL, CS_ALLGATHER, NO_ROOT, BLOCK(recv_count, recv_type),
        HOSTED_BLOCK(CS_ALLGATHER, recv_count, recv_type),
@@ -64,24 +65,30 @@ SERVED(Scatterv, scatterv, SCATTERV, CS_SCATTERV, root, CS_BYTES_UNKNOWN, HOSTED
 SERVED(Alltoall, alltoall, EQUAL, CS_ALLTOALL, NO_ROOT, BLOCK(recv_count, recv_type),
        HOSTED_BLOCK(CS_ALLTOALL, recv_count, recv_type),
        cs_serve_alltoall(serving, SEND_SIDE, RECV_SIDE))
-SERVED(Alltoallv, alltoallv, ALLTOALLV, CS_ALLTOALLV, NO_ROOT, CS_BYTES_UNKNOWN, HOSTED(CS_ALLTOALLV),
+SERVED(Alltoallv, alltoallv, ALLTOALLV, CS_ALLTOALLV, NO_ROOT,
+       CS_BYTES_UNKNOWN, HOSTED(CS_ALLTOALLV),
        cs_serve_alltoallv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			  SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
-SERVED(Alltoallw, alltoallw, ALLTOALLW, CS_ALLTOALLW, NO_ROOT, CS_BYTES_UNKNOWN, HOSTED(CS_ALLTOALLW),
+SERVED(Alltoallw, alltoallw, ALLTOALLW, CS_ALLTOALLW, NO_ROOT,
+       CS_BYTES_UNKNOWN, HOSTED(CS_ALLTOALLW),
        cs_serve_alltoallw(serving, send, VECTOR(send_counts, send_displs), send_types, recv,
 			  VECTOR(recv_counts, recv_displs), recv_types))
 SERVED(Allreduce, allreduce, REDUCTION, CS_ALLREDUCE, NO_ROOT, BLOCK(count, type),
        HOSTED_BLOCK(CS_ALLREDUCE, count, type),
        cs_serve_allreduce(serving, send, recv, count, type, op))
-SERVED(Reduce, reduce, REDUCE, CS_REDUCE, root, BLOCK(count, type), HOSTED_BLOCK(CS_REDUCE, count, type),
+SERVED(Reduce, reduce, REDUCE, CS_REDUCE, root,
+       BLOCK(count, type), HOSTED_BLOCK(CS_REDUCE, count, type),
        cs_serve_reduce(serving, send, recv, count, type, op, root))
-SERVED(Reduce_scatter, reduce_scatter, REDUCE_SCATTER, CS_REDUCE_SCATTER, NO_ROOT, TOTAL(counts, type),
+SERVED(Reduce_scatter, reduce_scatter, REDUCE_SCATTER, CS_REDUCE_SCATTER, NO_ROOT,
+       TOTAL(counts, type),
        HOSTED(CS_REDUCE_SCATTER),
        cs_serve_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op))
-SERVED(Reduce_scatter_block, reduce_scatter_block, REDUCTION, CS_REDUCE_SCATTER_BLOCK, NO_ROOT, BLOCKS(count, type),
+SERVED(Reduce_scatter_block, reduce_scatter_block, REDUCTION, CS_REDUCE_SCATTER_BLOCK, NO_ROOT,
+       BLOCKS(count, type),
        cs_choose_host(serving, CS_REDUCE_SCATTER_BLOCK, count, type, communicator->size),
        cs_serve_reduce_scatter_block(serving, send, recv, count, type, op))
-SERVED(Scan, scan, REDUCTION, CS_SCAN, NO_ROOT, BLOCK(count, type), HOSTED_BLOCK(CS_SCAN, count, type),
+SERVED(Scan, scan, REDUCTION, CS_SCAN, NO_ROOT,
+       BLOCK(count, type), HOSTED_BLOCK(CS_SCAN, count, type),
        cs_serve_scan(serving, CS_SCAN, send, recv, count, type, op))
 SERVED(Exscan, exscan, REDUCTION, CS_EXSCAN, NO_ROOT, BLOCK(count, type),
        HOSTED_BLOCK(CS_EXSCAN, count, type),

@@ -172,7 +172,8 @@ cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll col
 	cached = place_of(cached_choices, &is_free);
 	ask(selection, cached, &facts, order);
 	if (selection->left >> coll & 1)
-		leave_to_host(&cached->choice, selection->cached_choices[coll].cached[0].choice.reason);
+		leave_to_host(&cached->choice,
+			      selection->cached_choices[coll].cached[0].choice.reason);
 	else if (cached->choice.algorithm && selection->team->shape.nodes > 1)
 		leave_to_host(&cached->choice, "not blocking, on several nodes");
 	else if (cached->choice.algorithm && !cached->choice.algorithm->run)

@@ -82,7 +82,8 @@ const char *const coll_names[COLL_COUNT] = {
 		case BARRIER: \
 			return P##Barrier(comm __VA_ARGS__); \
 		case BCAST: \
-			return P##Bcast##C(r->buffer[w], r->count, r->type[w], c->root, comm __VA_ARGS__); \
+			return P##Bcast##C(r->buffer[w], r->count, r->type[w], c->root, \
+					   comm __VA_ARGS__); \
 		case EXSCAN: \
 			return P##Exscan##C(s->buffer[w], r->buffer[w], r->count, r->type[w], op, \
 					    comm __VA_ARGS__); \

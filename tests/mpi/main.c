@@ -3,7 +3,7 @@
  *   differential [--seed S] [--cases N] [--first C | --only C] [--coll Bcast,Reduce,...]
  *   [--max-bytes B]
  *                [--large-bytes B] [--must-load NAME] [--crossing] [--selfcheck] [--judge]
- *                [--verbose]
+ *                [--verbose] [--nonblocking]
  *
  * --only C       one case, exactly as it was in the long run
  * --judge        also moves the data by point-to-point messages and says whether host or library
@@ -13,6 +13,7 @@
  *                proves nothing
  * --crossing     a call that is repeated may give other bits of a sum: the first calls on a
  *                communicator are the MPI's
+ * --nonblocking  MPI_Ix in the place of most MPI_X, up to twenty under way
  * Result: 0 all equal, 1 not, 2 usage. */
 #include "diff.h"
 #include "hosts.h"
@@ -313,7 +314,8 @@ parse(struct options *options, int argc, char **argv)
 		{"large-bytes", required_argument, NULL, 'l'},
 			{"must-load", required_argument, NULL, 'm'},
 		{"crossing", no_argument, NULL, 'x'}, {"selfcheck", no_argument, NULL, 'k'},
-		{"judge", no_argument, NULL, 'j'}, {"nonblocking", no_argument, NULL, 'i'}, {"verbose", no_argument, NULL, 'v'},
+		{"judge", no_argument, NULL, 'j'}, {"nonblocking", no_argument, NULL, 'i'},
+		{"verbose", no_argument, NULL, 'v'},
 			{NULL, 0, NULL, 0}};
 	optind = 0;
 	for (int letter; (letter = getopt_long(argc, argv, "", names, NULL)) != -1;) {

@@ -21,7 +21,9 @@ start(int which, int absent, char *in, char *out, MPI_Request *request)
 	switch (which) {
 	case 0: MPI_Iallreduce(in, out, BLOCK / 8, MPI_INT64_T, MPI_SUM, comm, request); break;
 	case 1: MPI_Iallreduce(in, out, 1, MPI_INT64_T, MPI_SUM, comm, request); break;
-	case 2: MPI_Ibcast(rank == absent ? in : out, BLOCK, MPI_CHAR, absent, comm, request); break;
+	case 2:
+		MPI_Ibcast(rank == absent ? in : out, BLOCK, MPI_CHAR, absent, comm, request);
+		break;
 	case 3: MPI_Iallgather(in, 8, MPI_CHAR, out, 8, MPI_CHAR, comm, request); break;
 	case 4: MPI_Ibarrier(comm, request); break;
 	case 5: MPI_Ialltoall(in, 8, MPI_CHAR, out, 8, MPI_CHAR, comm, request); break;
@@ -77,17 +79,19 @@ many(void)
 	int sum = size * (size - 1) / 2, one = rank, all = 0;
 	for (int i = 0; i < CALLS; i++) {
 		in[i] = rank + i;
-		MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+		MPI_Iallreduce(&in[i], &out[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+			       &requests[i]);
 		if (i == CALLS / 2) /* behind some thousand that have not begun */
 			MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	}
 	MPI_Waitall(CALLS, requests, statuses);
 	CHECK(all == sum, "the blocking call gave %d, not %d", all, sum);
 	for (int i = 0; i < CALLS; i++)
-		CHECK(out[i] == sum + size * i, "call %d gave %d, not %d", i, out[i], sum + size * i);
+		CHECK(out[i] == sum + size * i, "call %d gave %d, not %d", i, out[i],
+		      sum + size * i);
 }
 
-/* --- orders: other orders on different ranks across communicators ------------------------------ */
+/* --- orders: other orders on different ranks across communicators ----------------------------- */
 
 static void
 orders(void)
@@ -120,7 +124,7 @@ orders(void)
 		MPI_Comm_free(&comms[i]);
 }
 
-/* --- freed: communicators and datatypes that are freed after the start ------------------------- */
+/* --- freed: communicators and datatypes that are freed after the start ------------------------ */
 
 static void
 freed(void)
@@ -151,7 +155,7 @@ freed(void)
 	}
 }
 
-/* --- mixed: among messages and nulls, by names that are not intercepted ------------------------ */
+/* --- mixed: among messages and nulls, by names that are not intercepted ----------------------- */
 
 static void
 mixed(void)

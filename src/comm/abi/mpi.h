@@ -197,20 +197,21 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 	CS_MPI(begun, (__VA_ARGS__, MPI_Request *request))
 
 /* As in calls.def. */
-CS_BOTH(Allgather, Iallgather, const void *send, int send_count, MPI_Datatype send_type, void
-	*recv, int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Allgatherv, Iallgatherv, const void *send, int send_count, MPI_Datatype send_type, void
-	*recv, const int recv_counts[], const int displs[], MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Allreduce, Iallreduce, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op
-	op, MPI_Comm comm)
+CS_BOTH(Allgather, Iallgather, const void *send, int send_count, MPI_Datatype send_type,
+	void *recv, int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
+CS_BOTH(Allgatherv, Iallgatherv, const void *send, int send_count, MPI_Datatype send_type,
+	void *recv, const int recv_counts[], const int displs[], MPI_Datatype recv_type,
+	MPI_Comm comm)
+CS_BOTH(Allreduce, Iallreduce, const void *send, void *recv, int count, MPI_Datatype type,
+	MPI_Op op, MPI_Comm comm)
 CS_BOTH(Alltoall, Ialltoall, const void *send, int send_count, MPI_Datatype send_type, void *recv,
 	int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
 CS_BOTH(Alltoallv, Ialltoallv, const void *send, const int send_counts[], const int send_displs[],
-	MPI_Datatype send_type, void *recv, const int recv_counts[], const int recv_displs[], MPI_Datatype
-	recv_type, MPI_Comm comm)
+	MPI_Datatype send_type, void *recv, const int recv_counts[], const int recv_displs[],
+	MPI_Datatype recv_type, MPI_Comm comm)
 CS_BOTH(Alltoallw, Ialltoallw, const void *send, const int send_counts[], const int send_displs[],
-	const MPI_Datatype send_types[], void *recv, const int recv_counts[], const int recv_displs[],
-	const MPI_Datatype recv_types[], MPI_Comm comm)
+	const MPI_Datatype send_types[], void *recv, const int recv_counts[],
+	const int recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
 CS_BOTH(Barrier, Ibarrier, MPI_Comm comm)
 CS_BOTH(Bcast, Ibcast, void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 CS_MPI(Comm_disconnect, (MPI_Comm *comm))
@@ -218,10 +219,11 @@ CS_MPI(Comm_free, (MPI_Comm *comm))
 CS_MPI(Comm_idup, (MPI_Comm comm, MPI_Comm *copy, MPI_Request *request))
 CS_BOTH(Exscan, Iexscan, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 	MPI_Comm comm)
-CS_BOTH(Gather, Igather, const void *send, int send_count, MPI_Datatype send_type, void *recv, int
-	recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_BOTH(Gather, Igather, const void *send, int send_count, MPI_Datatype send_type, void *recv,
+	int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
 CS_BOTH(Gatherv, Igatherv, const void *send, int send_count, MPI_Datatype send_type, void *recv,
-	const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root, MPI_Comm comm)
+	const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root,
+	MPI_Comm comm)
 CS_MPI(Init, (int *argc, char ***argv))
 CS_MPI(Init_thread, (int *argc, char ***argv, int required, int *provided))
 CS_MPI(Neighbor_allgather,
@@ -241,8 +243,8 @@ CS_MPI(Neighbor_alltoallw, (const void *send, const int send_counts[], const MPI
 			    const MPI_Datatype send_types[], void *recv, const int recv_counts[],
 			    const MPI_Aint recv_displs[], const MPI_Datatype recv_types[],
 			    MPI_Comm comm))
-CS_BOTH(Reduce, Ireduce, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int
-	root, MPI_Comm comm)
+CS_BOTH(Reduce, Ireduce, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+	int root, MPI_Comm comm)
 CS_BOTH(Reduce_scatter, Ireduce_scatter, const void *send, void *recv, const int recv_counts[],
 	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 CS_BOTH(Reduce_scatter_block, Ireduce_scatter_block, const void *send, void *recv, int recv_count,
@@ -252,33 +254,35 @@ CS_BOTH(Scan, Iscan, const void *send, void *recv, int count, MPI_Datatype type,
 CS_BOTH(Scatter, Iscatter, const void *send, int send_count, MPI_Datatype send_type, void *recv,
 	int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
 CS_BOTH(Scatterv, Iscatterv, const void *send, const int send_counts[], const int displs[],
-	MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type, int root, MPI_Comm
-	comm)
+	MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type, int root,
+	MPI_Comm comm)
 
 CS_BOTH(Allgather_c, Iallgather_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
 	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Allgatherv_c, Iallgatherv_c, const void *send, MPI_Count send_count, MPI_Datatype
-	send_type, void *recv, const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype
-	recv_type, MPI_Comm comm)
-CS_BOTH(Allreduce_c, Iallreduce_c, const void *send, void *recv, MPI_Count count, MPI_Datatype
-	type, MPI_Op op, MPI_Comm comm)
+CS_BOTH(Allgatherv_c, Iallgatherv_c, const void *send, MPI_Count send_count,
+	MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[],
+	const MPI_Aint displs[], MPI_Datatype recv_type, MPI_Comm comm)
+CS_BOTH(Allreduce_c, Iallreduce_c, const void *send, void *recv, MPI_Count count,
+	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 CS_BOTH(Alltoall_c, Ialltoall_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
 	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Alltoallv_c, Ialltoallv_c, const void *send, const MPI_Count send_counts[], const MPI_Aint
-	send_displs[], MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[], const MPI_Aint
-	recv_displs[], MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Alltoallw_c, Ialltoallw_c, const void *send, const MPI_Count send_counts[], const MPI_Aint
-	send_displs[], const MPI_Datatype send_types[], void *recv, const MPI_Count recv_counts[], const
-	MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
-CS_BOTH(Bcast_c, Ibcast_c, void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm
-	comm)
+CS_BOTH(Alltoallv_c, Ialltoallv_c, const void *send, const MPI_Count send_counts[],
+	const MPI_Aint send_displs[], MPI_Datatype send_type, void *recv,
+	const MPI_Count recv_counts[], const MPI_Aint recv_displs[], MPI_Datatype recv_type,
+	MPI_Comm comm)
+CS_BOTH(Alltoallw_c, Ialltoallw_c, const void *send, const MPI_Count send_counts[],
+	const MPI_Aint send_displs[], const MPI_Datatype send_types[], void *recv,
+	const MPI_Count recv_counts[], const MPI_Aint recv_displs[],
+	const MPI_Datatype recv_types[], MPI_Comm comm)
+CS_BOTH(Bcast_c, Ibcast_c, void *buffer, MPI_Count count, MPI_Datatype type, int root,
+	MPI_Comm comm)
 CS_BOTH(Exscan_c, Iexscan_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 	MPI_Op op, MPI_Comm comm)
-CS_BOTH(Gather_c, Igather_c, const void *send, MPI_Count send_count, MPI_Datatype send_type, void
-	*recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
-CS_BOTH(Gatherv_c, Igatherv_c, const void *send, MPI_Count send_count, MPI_Datatype send_type, void
-	*recv, const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type, int root,
-	MPI_Comm comm)
+CS_BOTH(Gather_c, Igather_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
+	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_BOTH(Gatherv_c, Igatherv_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
+	void *recv, const MPI_Count recv_counts[], const MPI_Aint displs[],
+	MPI_Datatype recv_type, int root, MPI_Comm comm)
 CS_MPI(Neighbor_allgather_c,
        (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
 			      MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm))
@@ -300,17 +304,17 @@ CS_MPI(Neighbor_alltoallw_c,
 			      const MPI_Datatype recv_types[], MPI_Comm comm))
 CS_BOTH(Reduce_c, Ireduce_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 	MPI_Op op, int root, MPI_Comm comm)
-CS_BOTH(Reduce_scatter_c, Ireduce_scatter_c, const void *send, void *recv, const MPI_Count
-	recv_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-CS_BOTH(Reduce_scatter_block_c, Ireduce_scatter_block_c, const void *send, void *recv, MPI_Count
-	recv_count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-CS_BOTH(Scan_c, Iscan_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op
-	op, MPI_Comm comm)
-CS_BOTH(Scatter_c, Iscatter_c, const void *send, MPI_Count send_count, MPI_Datatype send_type, void
-	*recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
-CS_BOTH(Scatterv_c, Iscatterv_c, const void *send, const MPI_Count send_counts[], const MPI_Aint
-	displs[], MPI_Datatype send_type, void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int
-	root, MPI_Comm comm)
+CS_BOTH(Reduce_scatter_c, Ireduce_scatter_c, const void *send, void *recv,
+	const MPI_Count recv_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_BOTH(Reduce_scatter_block_c, Ireduce_scatter_block_c, const void *send, void *recv,
+	MPI_Count recv_count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_BOTH(Scan_c, Iscan_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+	MPI_Op op, MPI_Comm comm)
+CS_BOTH(Scatter_c, Iscatter_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
+	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_BOTH(Scatterv_c, Iscatterv_c, const void *send, const MPI_Count send_counts[],
+	const MPI_Aint displs[], MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+	MPI_Datatype recv_type, int root, MPI_Comm comm)
 
 /* As in pmpi.def, and others that the engine calls. */
 CS_MPI(Abort, (MPI_Comm comm, int code))

@@ -1,210 +1,28 @@
 /* comm/calls/icall.c — starts, queues, steps and completes non-blocking collectives. */
-#include "comm/calls/icall.h"
+#include "comm/calls/icall_parts.h"
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/wait.h"
 #include "comm/calls/serve_common.h"
 #include "comm/engine.h"
 #include "comm/host/pmpi.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define BUCKETS 256
 #define NAP_NS 50000
 #define IN_VAIN 16 /* steps of which none ends a call, before a yield */
 
-struct cs_icall {
-	struct cs_serving serving; /* first: the entry has its address */
-	struct cs_cached_choice choice; /* a copy: the cache may replace its own */
-	uint64_t signature;
-	uint64_t spent_ns; /* in the entry, if a report is wanted; at first the clock at its begin */
-	struct cs_report_row *row; /* of the report, once the call is over; NULL: none */
-	struct cs_icall *next;  /* in the list that it is in */
-	struct cs_icall *chain; /* of those of a bucket, by request; with the lock */
-	MPI_Request request;
-	bool has_request; /* `request` is set, and the entry has done its part: until then no other
-			   * thread steps the call */
-	bool is_over;
-	_Atomic bool is_freed; /* the MPI has freed the request */
-};
-
-/* Calls of a communicator. */
-struct cs_icalls {
-	struct cs_icall *queue, **queue_end;
-	unsigned open; /* queued or under way */
-	/* A thread is in a collective of the communicator; only with several threads. */
-	bool is_busy;
-	pthread_t busy;
-	struct cs_comm *communicator;
-	struct cs_icalls *next; /* of those with a queue */
-};
-
 _Atomic unsigned cs_icalls_open, cs_icalls_failed;
-void (*cs_icalls_first)(void);
 
-/* Guards all of the following, and the operations of all calls. Not held while the MPI is called
- * about requests, since the MPI calls freed() with locks of its own. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* With cs_icalls_lock. */
 static struct cs_icall *under_way, **under_way_end = &under_way, *unused;
 static struct cs_icalls *queues;
-static struct cs_icall *buckets[BUCKETS];
-static bool is_threaded; /* MPI_THREAD_MULTIPLE */
-static _Atomic(struct cs_icall *) freed_ones; /* not yet unlinked; may be pushed without the lock */
-
-static void end_all(struct cs_comm *communicator, bool may_wait);
 
 static struct cs_icall *
 of(struct cs_serving *serving)
 {
 	return (struct cs_icall *)serving;
-}
-
-static struct cs_icall **
-bucket_of(MPI_Request request)
-{
-	uintptr_t handle = (uintptr_t)request;
-	return &buckets[(handle ^ handle >> 6 ^ handle >> 14) % BUCKETS];
-}
-
-/* --- requests --------------------------------------------------------------------------------- */
-
-static int
-query(void *extra, MPI_Status *status)
-{
-	cs_pmpi.Status_set_elements(status, MPI_BYTE, 0);
-	cs_pmpi.Status_set_cancelled(status, 0);
-	status->MPI_SOURCE = MPI_UNDEFINED;
-	status->MPI_TAG = MPI_UNDEFINED;
-	return MPI_SUCCESS;
-}
-
-/* The MPI may have locked what a thread of ours waits for while it has our lock. */
-static int
-freed(void *extra)
-{
-	struct cs_icall *icall = extra;
-	atomic_store(&icall->is_freed, true);
-	struct cs_icall *head = atomic_load(&freed_ones);
-	do
-		icall->next = head;
-	while (!atomic_compare_exchange_weak(&freed_ones, &head, icall));
-	return MPI_SUCCESS;
-}
-
-static bool
-is_over(struct cs_icall *icall)
-{
-	pthread_mutex_lock(&lock);
-	bool is_over = icall->is_over;
-	pthread_mutex_unlock(&lock);
-	return is_over;
-}
-
-/* The MPI waits for a request of ours (MPICH). */
-static int
-poll(void *extra, MPI_Status *status)
-{
-	cs_icalls_drive();
-	if (!is_threaded) /* with threads it has locked what its functions lock */
-		cs_host_mpi.progress();
-	return MPI_SUCCESS;
-}
-
-/* The same for several, until all of them are over. `timeout` is no number that MPICH fills in. */
-static int
-poll_all(int count, void **extras, double timeout, MPI_Status *status)
-{
-	for (int i = 0; i < count; i++)
-		while (!is_over(extras[i]))
-			poll(extras[i], status);
-	return MPI_SUCCESS;
-}
-
-/* The MPI progresses anything (Open MPI). */
-static int
-on_progress(void)
-{
-	cs_icalls_drive();
-	return 0;
-}
-
-/* Collectives cannot be cancelled (MPI 4.0, 6.12). */
-static int
-cancel(void *extra, int is_complete)
-{
-	return MPI_SUCCESS;
-}
-
-static int (*start_polled)(MPI_Grequest_query_function *, MPI_Grequest_free_function *,
-			   MPI_Grequest_cancel_function *, int (*)(void *, MPI_Status *),
-			   int (*)(int, void **, double, MPI_Status *), void *, MPI_Request *);
-
-/* Finds how the MPI lets us step calls while it waits. Not the same on all ranks only if their MPIs
- * differ, which the agreement at MPI_Init finds. */
-static bool
-find_driver(void)
-{
-	void *start = cs_engine.door->lookup("PMPIX_Grequest_start");
-	void *hook = start ? NULL : cs_engine.door->lookup("opal_progress_register");
-	int level = MPI_THREAD_SINGLE;
-	memcpy(&start_polled, &start, sizeof start);
-	if (hook)
-		((int (*)(int (*)(void)))hook)(on_progress);
-	if ((!start && !hook) || !cs_pmpi.Grequest_start || !cs_pmpi.Grequest_complete ||
-	    !cs_pmpi.Type_dup || !cs_pmpi.Status_set_elements || !cs_pmpi.Status_set_cancelled ||
-	    !cs_pmpi.Query_thread || cs_pmpi.Query_thread(&level) != MPI_SUCCESS)
-		return false;
-	is_threaded = level == MPI_THREAD_MULTIPLE;
-	cs_host_drive = cs_icalls_drive;
-	cs_comm_end_calls = end_all;
-	cs_icalls_first();
-	return true;
-}
-
-static int
-make_request(struct cs_icall *icall, MPI_Request *request)
-{
-	return start_polled ? start_polled(query, freed, cancel, poll, poll_all, icall, request)
-			    : cs_pmpi.Grequest_start(query, freed, cancel, icall, request);
-}
-
-static void
-unlink_request(struct cs_icall *icall)
-{
-	struct cs_icall **link = bucket_of(icall->request);
-	while (*link && *link != icall)
-		link = &(*link)->chain;
-	if (*link)
-		*link = icall->chain;
-}
-
-/* Takes those whose requests were freed off the table. With the lock. */
-static void
-reap(void)
-{
-	struct cs_icall *icall = atomic_exchange(&freed_ones, NULL);
-	while (icall) {
-		struct cs_icall *next = icall->next;
-		unlink_request(icall);
-		if (icall->serving.result != MPI_SUCCESS)
-			atomic_fetch_sub(&cs_icalls_failed, 1);
-		icall->next = unused;
-		unused = icall;
-		icall = next;
-	}
-}
-
-static struct cs_icall *
-find(MPI_Request request)
-{
-	struct cs_icall *icall = *bucket_of(request);
-	while (icall && (icall->request != request || atomic_load(&icall->is_freed)))
-		icall = icall->chain;
-	return icall;
 }
 
 /* --- steps, all with the lock ----------------------------------------------------------------- */
@@ -224,9 +42,9 @@ finish(struct cs_icall *icall)
 	if (serving->result != MPI_SUCCESS)
 		atomic_fetch_add(&cs_icalls_failed, 1);
 	if (serving->communicator->seat->selection.is_reporting) {
-		icall->row = cs_report_row(CS_NONBLOCKING + (int)op->call.coll, serving->bytes, false,
-					   icall->choice.choice.algorithm->name,
-					   icall->choice.choice.reason);
+		const struct cs_choice *choice = &icall->choice.choice;
+		icall->row = cs_report_row(CS_NONBLOCKING + (int)op->call.coll, serving->bytes,
+					   false, choice->algorithm->name, choice->reason);
 		cs_report_count(icall->row, serving->bytes, icall->spent_ns);
 	}
 	serving->communicator->icalls->open--;
@@ -239,6 +57,8 @@ static void
 end(struct cs_icall *icall, struct cs_icall ***over)
 {
 	finish(icall);
+	if (atomic_load(&icall->is_freed)) /* by the program, which may not */
+		return;
 	icall->next = NULL;
 	**over = icall;
 	*over = &icall->next;
@@ -329,7 +149,7 @@ step_all(struct cs_icall ***over)
 			continue;
 		}
 		*queue = icalls->next;
-		if (!is_threaded)
+		if (!cs_icalls_are_threaded)
 			icalls->communicator->state = CS_COMM_TEAM;
 	}
 	yield_in_vain(under_way && !*over_begin);
@@ -351,10 +171,10 @@ void
 cs_icalls_step(void)
 {
 	struct cs_icall *over = NULL, **end_of_over = &over;
-	if (pthread_mutex_trylock(&lock))
+	if (pthread_mutex_trylock(&cs_icalls_lock))
 		return;
 	step_all(&end_of_over);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 	complete(over);
 }
 
@@ -381,7 +201,7 @@ end_all(struct cs_comm *communicator, bool may_wait)
 	struct cs_icalls *icalls = communicator->icalls;
 	if (may_wait)
 		wait_for(communicator, false);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cs_icalls_lock);
 	struct cs_icalls **link = &queues;
 	while (*link && *link != icalls)
 		link = &(*link)->next;
@@ -389,7 +209,7 @@ end_all(struct cs_comm *communicator, bool may_wait)
 		*link = icalls->next;
 	remove_from(&under_way, &under_way_end, communicator);
 	atomic_fetch_sub(&cs_icalls_open, icalls->open);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 	free(icalls);
 	communicator->icalls = NULL;
 }
@@ -399,7 +219,7 @@ static void
 occupy(struct cs_serving *serving)
 {
 	struct cs_icalls *icalls = serving->communicator->icalls;
-	if (!is_threaded)
+	if (!cs_icalls_are_threaded)
 		return;
 	icalls->is_busy = true;
 	icalls->busy = pthread_self();
@@ -409,9 +229,9 @@ occupy(struct cs_serving *serving)
 void
 cs_icalls_release(struct cs_serving *serving)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cs_icalls_lock);
 	serving->communicator->icalls->is_busy = false;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 	serving->op.node.extras &= ~(unsigned)CS_OP_BUSY;
 }
 
@@ -423,14 +243,14 @@ cs_icall_new(struct cs_comm *communicator)
 	if (!communicator || !communicator->seat->selection.team ||
 	    !cs_engine.settings.is_nonblocking)
 		return NULL;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cs_icalls_lock);
 	if (can_drive == UNKNOWN)
-		can_drive = find_driver() ? YES : NO;
-	reap();
+		can_drive = cs_icalls_find_driver(end_all) ? YES : NO;
+	cs_icalls_reap(&unused);
 	icall = can_drive == YES ? unused : NULL;
 	if (icall)
 		unused = icall->next;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 	if (can_drive == NO)
 		return NULL;
 	if (!icall)
@@ -453,9 +273,9 @@ cs_icall_new(struct cs_comm *communicator)
 	icall->row = NULL;
 	icall->spent_ns = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
 	atomic_store_explicit(&icall->is_freed, false, memory_order_relaxed);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cs_icalls_lock);
 	occupy(serving);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 	return serving;
 }
 
@@ -464,10 +284,10 @@ cs_icall_drop(struct cs_serving *serving)
 {
 	struct cs_icall *icall = of(serving);
 	cs_serving_fini(serving);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cs_icalls_lock);
 	icall->next = unused;
 	unused = icall;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 }
 
 static void
@@ -497,33 +317,32 @@ cs_icall_run(struct cs_serving *serving, uint64_t signature)
 	struct cs_comm *communicator = serving->communicator;
 	icall->choice = *serving->cached;
 	icall->signature = signature;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cs_icalls_lock);
 	communicator->icalls->open++;
-	if (is_threaded)
+	if (cs_icalls_are_threaded)
 		communicator->state = CS_COMM_QUEUED; /* so that blocking calls ask */
 	atomic_fetch_add(&cs_icalls_open, 1);
 	if (communicator->icalls->queue || !may_begin(communicator))
 		enqueue(icall);
 	else if (!begin(icall))
 		append(icall);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 }
 
 int
 cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 {
 	struct cs_icall *icall = of(serving);
-	int result = make_request(icall, request);
+	int result = cs_icall_make_request(icall, request);
 	if (result != MPI_SUCCESS) {
 		cs_warn_local("the MPI has no request for a non-blocking call; ending the job");
 		cs_host_mpi.abort("MPI_Grequest_start");
 	}
-	pthread_mutex_lock(&lock);
-	reap();
+	pthread_mutex_lock(&cs_icalls_lock);
+	cs_icalls_reap(&unused);
 	icall->request = *request;
 	icall->has_request = true;
-	icall->chain = *bucket_of(*request);
-	*bucket_of(*request) = icall;
+	cs_icall_insert(icall);
 	bool is_over = !(serving->op.node.extras & CS_OP_GOES_ON);
 	serving->communicator->icalls->is_busy = false;
 	if (icall->spent_ns)
@@ -531,7 +350,7 @@ cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 	serving->op.node.extras &= ~(unsigned)CS_OP_BUSY;
 	if (is_over)
 		finish(icall);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 	if (is_over)
 		cs_pmpi.Grequest_complete(*request);
 	return MPI_SUCCESS;
@@ -550,25 +369,25 @@ wait_of(const struct cs_comm *communicator)
 bool
 cs_icall_wait(MPI_Request request)
 {
-	pthread_mutex_lock(&lock);
-	struct cs_icall *icall = find(request);
+	pthread_mutex_lock(&cs_icalls_lock);
+	struct cs_icall *icall = cs_icall_find(request);
 	bool is_over = !icall || icall->is_over;
 	struct cs_wait wait = { 0 };
 	uint64_t start = icall && icall->spent_ns ? cs_clock_ns() : 0;
 	if (!is_over)
 		wait = wait_of(icall->serving.communicator);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 	while (!is_over) {
 		cs_icalls_step();
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&cs_icalls_lock);
 		is_over = icall->is_over;
 		const struct cs_op *op = &icall->serving.op;
 		bool is_local = op->under_way != CS_UNDER_WAY_LATER &&
 				op->node.awaited.local != CS_AWAITS_MESSAGE &&
 				op->node.awaited.local != CS_AWAITS_PIECE;
-		pthread_mutex_unlock(&lock);
-		/* Sleeps on what the operation waits for. Another thread might step it meanwhile. */
-		if (!is_over && is_local && !is_threaded)
+		pthread_mutex_unlock(&cs_icalls_lock);
+		/* Sleeps on what the operation waits for. Another thread might step it. */
+		if (!is_over && is_local && !cs_icalls_are_threaded)
 			cs_node_wait_awaited(&icall->serving.op.node);
 		else if (!is_over)
 			cs_wait_turn(&wait);
@@ -597,21 +416,6 @@ cs_icalls_patience(void)
 				 .nap_ns = NAP_NS };
 }
 
-int
-cs_icall_error(MPI_Request request)
-{
-	pthread_mutex_lock(&lock);
-	struct cs_icall *icall = *bucket_of(request);
-	while (icall && icall->request != request)
-		icall = icall->chain;
-	int result = icall && icall->is_over ? icall->serving.result : MPI_SUCCESS;
-	MPI_Comm comm = result == MPI_SUCCESS ? MPI_COMM_NULL : icall->serving.communicator->comm;
-	pthread_mutex_unlock(&lock);
-	if (result != MPI_SUCCESS)
-		cs_pmpi.Comm_call_errhandler(comm, result);
-	return result;
-}
-
 static void
 wait_for(struct cs_comm *communicator, bool is_for_queued)
 {
@@ -619,9 +423,9 @@ wait_for(struct cs_comm *communicator, bool is_for_queued)
 	struct cs_wait wait = wait_of(communicator);
 	for (;;) {
 		cs_icalls_step();
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&cs_icalls_lock);
 		bool is_done = is_for_queued ? !icalls->queue : !icalls->open;
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&cs_icalls_lock);
 		if (is_done)
 			return;
 		cs_wait_turn(&wait);
@@ -635,13 +439,13 @@ cs_icalls_begin_all(struct cs_serving *serving)
 	if (communicator->state == CS_COMM_HOST)
 		return false;
 	wait_for(communicator, true);
-	if (!is_threaded)
+	if (!cs_icalls_are_threaded)
 		return true;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&cs_icalls_lock);
 	if (communicator->icalls->open)
 		occupy(serving);
 	else
 		communicator->state = CS_COMM_TEAM;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&cs_icalls_lock);
 	return true;
 }

@@ -35,7 +35,8 @@ extern void (*cs_icalls_first)(void);
 struct cs_serving *cs_icall_new(struct cs_comm *communicator);
 /* Frees a call that is left to the host. */
 void cs_icall_drop(struct cs_serving *serving);
-/* Counts a call of the host's for the report; `serving`: as cs_icall_new returned, may be dropped. */
+/* Counts a call of the host's for the report; `serving`: as cs_icall_new returned it, may be
+ * dropped. */
 void cs_icall_count_host(const struct cs_comm *communicator, const struct cs_serving *serving,
 			 enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
 /* Starts or queues the operation (cs_serve_run). */

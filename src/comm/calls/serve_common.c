@@ -215,7 +215,8 @@ cs_serve_keep_type(struct cs_type *type)
 	if (type->is_predefined)
 		return;
 	if (!cs_pmpi.Type_dup || cs_pmpi.Type_dup(type->handle, &copy) != MPI_SUCCESS) {
-		cs_warn_local("the MPI refused to duplicate a datatype in mid-call; ending the job");
+		cs_warn_local("the MPI refused to duplicate a datatype in mid-call; ending the "
+			      "job");
 		cs_host_mpi.abort("MPI_Type_dup");
 	}
 	type->handle = copy;
@@ -273,7 +274,8 @@ close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 			      "the job");
 		cs_host_mpi.abort("packing");
 	}
-	if (!communicator->seat->selection.is_timed || serving->op.node.extras & CS_OP_NONBLOCKING)
+	if (!communicator->seat->selection.is_timed ||
+	    serving->op.node.extras & CS_OP_NONBLOCKING)
 		return;
 	uint64_t end = cs_clock_ns();
 	cs_op_arrive(&serving->op, start);

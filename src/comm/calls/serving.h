@@ -14,8 +14,8 @@ struct cs_serving {
 	int result;               /* with CS_OUTCOME_ERROR: MPI_ERR_TRUNCATE or MPI_ERR_OTHER */
 	struct cs_op op;
 	struct cs_type types[2];  /* of input and output, if not in the table */
-	/* Of a non-blocking call, when its operation is over; NULL: nothing. `results`: memory of
-	 * its own, freed then. */
+	/* Called when the operation of a non-blocking call is over; NULL: nothing is left to do.
+	 * `results`: memory of its own, freed then. */
 	void (*finish)(struct cs_serving *serving, void *results);
 	void *results;
 };
@@ -24,7 +24,8 @@ struct cs_serving {
 static inline bool
 cs_serving_goes_on(const struct cs_serving *serving)
 {
-	return serving->op.node.extras & CS_OP_NONBLOCKING && serving->op.node.extras & CS_OP_GOES_ON;
+	unsigned both = CS_OP_NONBLOCKING | CS_OP_GOES_ON;
+	return (serving->op.node.extras & both) == both;
 }
 
 enum { CS_INPUT, CS_OUTPUT }; /* indexes types, packed buffers and halves of the sizes */

@@ -1,0 +1,54 @@
+/* comm/calls/icall_parts.h — the object of a non-blocking call, for icall.c and icall_request.c. */
+#ifndef CS_COMM_CALLS_ICALL_PARTS_H
+#define CS_COMM_CALLS_ICALL_PARTS_H
+
+#include "comm/calls/icall.h"
+
+#include <pthread.h>
+
+struct cs_icall {
+	struct cs_serving serving; /* first: the entry has its address */
+	struct cs_cached_choice choice; /* a copy: the cache may replace its own */
+	uint64_t signature;
+	uint64_t spent_ns; /* in the entry, if a report is wanted; at first the clock at its
+			    * begin */
+	struct cs_report_row *row; /* of the report, once the call is over; NULL: none */
+	struct cs_icall *next;  /* in the list that it is in */
+	struct cs_icall *chain; /* of those of a bucket, by request; with the lock */
+	MPI_Request request;
+	bool has_request; /* `request` is set, and the entry has done its part: until then no other
+			   * thread steps the call */
+	bool is_over;
+	_Atomic bool is_freed; /* the MPI has freed the request */
+};
+
+/* Calls of a communicator. */
+struct cs_icalls {
+	struct cs_icall *queue, **queue_end;
+	unsigned open; /* queued or under way */
+	/* A thread is in a collective of the communicator; only with several threads. */
+	bool is_busy;
+	pthread_t busy;
+	struct cs_comm *communicator;
+	struct cs_icalls *next; /* of those with a queue */
+};
+
+/* Guards lists, the table and the operations of all calls. Not held while the MPI is called about
+ * requests, since the MPI may hold locks of its own when it frees one. */
+extern pthread_mutex_t cs_icalls_lock;
+extern bool cs_icalls_are_threaded; /* MPI_THREAD_MULTIPLE */
+
+/* Finds how the MPI lets us step calls while it waits itself, and asks for it; false: it does not.
+ * The same on all ranks unless their MPIs differ, which the agreement at MPI_Init finds. `end`: for
+ * cs_comm_end_calls. */
+bool cs_icalls_find_driver(void (*end)(struct cs_comm *communicator, bool may_wait));
+
+int cs_icall_make_request(struct cs_icall *icall, MPI_Request *request);
+
+/* Table of calls by their requests, with the lock: puts one in; finds one whose request is not
+ * freed, or NULL; and moves those whose requests were freed to the list `unused`. */
+void cs_icall_insert(struct cs_icall *icall);
+struct cs_icall *cs_icall_find(MPI_Request request);
+void cs_icalls_reap(struct cs_icall **unused);
+
+#endif

@@ -1,0 +1,182 @@
+/* comm/calls/icall_request.c — requests of non-blocking calls: generalized ones of the MPI, a table
+ * by their handles, and how calls are stepped while the MPI waits for them. */
+#include "comm/calls/icall_parts.h"
+
+#include "comm/engine.h"
+#include "comm/host/host.h"
+#include "comm/host/pmpi.h"
+
+#include <string.h>
+
+#define BUCKETS 256
+
+pthread_mutex_t cs_icalls_lock = PTHREAD_MUTEX_INITIALIZER;
+bool cs_icalls_are_threaded;
+void (*cs_icalls_first)(void);
+
+static struct cs_icall *buckets[BUCKETS];
+static _Atomic(struct cs_icall *) freed_ones; /* in the table still; pushed without the lock */
+
+static struct cs_icall **
+bucket_of(MPI_Request request)
+{
+	uintptr_t handle = (uintptr_t)request;
+	return &buckets[(handle ^ handle >> 6 ^ handle >> 14) % BUCKETS];
+}
+
+static int
+query(void *extra, MPI_Status *status)
+{
+	cs_pmpi.Status_set_elements(status, MPI_BYTE, 0);
+	cs_pmpi.Status_set_cancelled(status, 0);
+	status->MPI_SOURCE = MPI_UNDEFINED;
+	status->MPI_TAG = MPI_UNDEFINED;
+	return MPI_SUCCESS;
+}
+
+/* The MPI may have locked what a thread of ours waits for while it has our lock. */
+static int
+freed(void *extra)
+{
+	struct cs_icall *icall = extra;
+	atomic_store(&icall->is_freed, true);
+	struct cs_icall *head = atomic_load(&freed_ones);
+	do
+		icall->next = head;
+	while (!atomic_compare_exchange_weak(&freed_ones, &head, icall));
+	return MPI_SUCCESS;
+}
+
+static bool
+is_over(struct cs_icall *icall)
+{
+	pthread_mutex_lock(&cs_icalls_lock);
+	bool is_over = icall->is_over;
+	pthread_mutex_unlock(&cs_icalls_lock);
+	return is_over;
+}
+
+/* The MPI waits for a request of ours (MPICH). */
+static int
+poll(void *extra, MPI_Status *status)
+{
+	cs_icalls_drive();
+	if (!cs_icalls_are_threaded) /* with threads it has locked what its functions lock */
+		cs_host_mpi.progress();
+	return MPI_SUCCESS;
+}
+
+/* The same for several, until all of them are over. `timeout` is no number that MPICH fills in. */
+static int
+poll_all(int count, void **extras, double timeout, MPI_Status *status)
+{
+	for (int i = 0; i < count; i++)
+		while (!is_over(extras[i]))
+			poll(extras[i], status);
+	return MPI_SUCCESS;
+}
+
+/* The MPI progresses anything (Open MPI). */
+static int
+on_progress(void)
+{
+	cs_icalls_drive();
+	return 0;
+}
+
+/* Collectives cannot be cancelled (MPI 4.0, 6.12). */
+static int
+cancel(void *extra, int is_complete)
+{
+	return MPI_SUCCESS;
+}
+
+static int (*start_polled)(MPI_Grequest_query_function *, MPI_Grequest_free_function *,
+			   MPI_Grequest_cancel_function *, int (*)(void *, MPI_Status *),
+			   int (*)(int, void **, double, MPI_Status *), void *, MPI_Request *);
+
+bool
+cs_icalls_find_driver(void (*end)(struct cs_comm *communicator, bool may_wait))
+{
+	void *start = cs_engine.door->lookup("PMPIX_Grequest_start");
+	void *hook = start ? NULL : cs_engine.door->lookup("opal_progress_register");
+	int level = MPI_THREAD_SINGLE;
+	memcpy(&start_polled, &start, sizeof start);
+	if (hook)
+		((int (*)(int (*)(void)))hook)(on_progress);
+	if ((!start && !hook) || !cs_pmpi.Grequest_start || !cs_pmpi.Grequest_complete ||
+	    !cs_pmpi.Type_dup || !cs_pmpi.Status_set_elements || !cs_pmpi.Status_set_cancelled ||
+	    !cs_pmpi.Query_thread || cs_pmpi.Query_thread(&level) != MPI_SUCCESS)
+		return false;
+	cs_icalls_are_threaded = level == MPI_THREAD_MULTIPLE;
+	cs_host_drive = cs_icalls_drive;
+	cs_comm_end_calls = end;
+	cs_icalls_first();
+	return true;
+}
+
+int
+cs_icall_make_request(struct cs_icall *icall, MPI_Request *request)
+{
+	return start_polled ? start_polled(query, freed, cancel, poll, poll_all, icall, request)
+			    : cs_pmpi.Grequest_start(query, freed, cancel, icall, request);
+}
+
+void
+cs_icall_insert(struct cs_icall *icall)
+{
+	struct cs_icall **bucket = bucket_of(icall->request);
+	icall->chain = *bucket;
+	*bucket = icall;
+}
+
+static void
+unlink_request(struct cs_icall *icall)
+{
+	struct cs_icall **link = bucket_of(icall->request);
+	while (*link && *link != icall)
+		link = &(*link)->chain;
+	if (*link)
+		*link = icall->chain;
+}
+
+void
+cs_icalls_reap(struct cs_icall **unused)
+{
+	struct cs_icall *icall = atomic_exchange(&freed_ones, NULL);
+	while (icall) {
+		struct cs_icall *next = icall->next;
+		unlink_request(icall);
+		if (icall->serving.result != MPI_SUCCESS)
+			atomic_fetch_sub(&cs_icalls_failed, 1);
+		if (icall->is_over) {
+			icall->next = *unused;
+			*unused = icall;
+		}
+		icall = next;
+	}
+}
+
+struct cs_icall *
+cs_icall_find(MPI_Request request)
+{
+	struct cs_icall *icall = *bucket_of(request);
+	while (icall && (icall->request != request || atomic_load(&icall->is_freed)))
+		icall = icall->chain;
+	return icall;
+}
+
+int
+cs_icall_error(MPI_Request request)
+{
+	pthread_mutex_lock(&cs_icalls_lock);
+	struct cs_icall *icall = *bucket_of(request);
+	while (icall && icall->request != request)
+		icall = icall->chain;
+	int result = icall && icall->is_over ? icall->serving.result : MPI_SUCCESS;
+	MPI_Comm comm = result == MPI_SUCCESS ? MPI_COMM_NULL : icall->serving.communicator->comm;
+	pthread_mutex_unlock(&cs_icalls_lock);
+	if (comm != MPI_COMM_NULL)
+		cs_pmpi.Comm_call_errhandler(comm, result);
+	return result;
+}
