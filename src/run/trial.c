@@ -72,6 +72,10 @@ place_of(const struct cs_selection *selection)
 	return class < end ? class : NULL;
 }
 
+/* Microseconds of nanoseconds; in integers: a program may trap on inexact floating point. */
+#define TENTHS "%llu.%llu"
+#define IN_TENTHS(ns) (unsigned long long)(ns) / 1000, (unsigned long long)(ns) / 100 % 10
+
 _Static_assert(CS_REPORT_WAYS >= CS_TRIAL_WAYS, "the report has room for the algorithms on trial");
 
 /* Show what was judged of the class. */
@@ -357,9 +361,9 @@ cs_trials_hear(struct cs_selection *selection, const uint64_t *words)
 		if (cs_trial_judge(&class->trial, cs_class_calls(class->cached), &times)) {
 			const struct cs_algorithm *other = class->ways[before].choice.algorithm;
 			snprintf(class->reason, sizeof class->reason,
-				 "measured: %.1f us against %.1f of %s",
-				 (double)times.way[class->trial.serving] / 1000,
-				 (double)times.way[before] / 1000, other ? other->name : "host");
+				 "measured: " TENTHS " us against " TENTHS " of %s",
+				 IN_TENTHS(times.way[class->trial.serving]),
+				 IN_TENTHS(times.way[before]), other ? other->name : "host");
 			atomic_fetch_add(&cs_trials_sum.changes, 1);
 			class->changed_at = cs_class_calls(class->cached) + 1;
 		}
