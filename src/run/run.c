@@ -75,6 +75,21 @@ are_untried(const struct cs_cached_choices *cached_choices)
 	return true;
 }
 
+/* Is the host another answer than that without the measured imbalance, which sums go by whose
+ * result depends on the order? */
+static bool
+depends_on_imbalance(const struct cs_selection *selection, const struct cs_cached_choice *cached,
+		     struct cs_facts *facts)
+{
+	struct cs_choice other;
+	if (selection->measured == selection->facts.imbalance)
+		return false;
+	facts->imbalance = selection->facts.imbalance;
+	cs_selector_choose(selection->selector, facts, &other);
+	return other.algorithm || other.bytes_low > cached->low ||
+	       other.bytes_high - 1 < cached->last;
+}
+
 /* Fills in a choice that has no trial, by the selector's answer. */
 static void
 ask(const struct cs_selection *selection, struct cs_cached_choice *cached,
@@ -133,9 +148,9 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	if (is_free && (order != CS_ORDER_FREE || cached != last))
 		cs_trials_begin(selection, cached, &facts);
 	cached->goes_to_host = !cached->choice.algorithm && !cached->trial;
-	bool is_measured = order == CS_ORDER_EXACT &&
-			   selection->measured != selection->facts.imbalance;
-	cached->is_quick = order != CS_ORDER_KEPT && !(is_measured && cached->goes_to_host);
+	cached->is_quick = order != CS_ORDER_KEPT &&
+			   !(cached->goes_to_host && order == CS_ORDER_EXACT &&
+			     depends_on_imbalance(selection, cached, &facts));
 	cs_float_release(&floats);
 	if (cached->goes_to_host && cached->is_quick && !cached->skew &&
 	    cached->low == 0 && cached->last >= CS_INF - 1 && are_untried(cached_choices)) {

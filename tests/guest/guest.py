@@ -881,7 +881,7 @@ def what_is_only_counted_costs_one_jump_without_a_report(args):
 
 # As gcc 12 compiles it. Another compiler has 3 % more: gcc 16 takes 5 to 8 % less, but 3 % more of
 # scatterv8.
-SERVED_LIMITS = {"allgather8": 404, "bcast8": 283, "scatterv8": 530, "leaf8": 318}
+SERVED_LIMITS = {"allgather8": 406, "bcast8": 285, "scatterv8": 533, "leaf8": 321}
 WAITING = {"cs_node_wait_slow", "cs_node_await_slow", "await_line", "is_in_vain", "wait_with",
            "drive", "rest", "sleep_on_word",
            "cs_wait_word", "cs_wait_turn_slow", "cs_wait_wake",
@@ -972,13 +972,14 @@ def served_call_on_trial_costs_5_percent_more_at_most(args):
 
 @claim
 def call_of_a_host_that_has_won_costs_at_most_90_instructions(args):
-    """It is found by its size, not by its collective alone. The host returns at once
+    """No reduction: one that the host has won is chosen for by its operation, too. It is found by its
+    size, not by its collective alone. The host returns at once
     (short_circuit.c), and wins in the calls before the counted ones, if not at its first trial, in
     which valgrind translates its code."""
     real_modules(args)
     for mpi in each_mpi(args):
         short = f"{args.build}/short_circuit-{mpi}.so"
-        command = [f"{args.build}/cost-{mpi}", "world", "allreduce"]
+        command = [f"{args.build}/cost-{mpi}", "world", "bcast"]
         bare = per_call("counted", command, 1000, pair_of=mpi, LD_PRELOAD=short, COST_WARM="10000")
         ours = per_call("counted", command, 1000, pair_of=mpi, COST_WARM="10000",
                         LD_PRELOAD=f"{args.library}:{short}")
@@ -986,7 +987,7 @@ def call_of_a_host_that_has_won_costs_at_most_90_instructions(args):
         expect(1 < ours - bare <= 90, f"{mpi}: a call costs {ours - bare:.1f} "
                                       f"instructions more")
         rows = report_of(args, mpi, [*command, "1000"], behind=short, COST_WARM="10000")
-        won = sum(row["calls"] for row in rows if row["collective"] == "allreduce"
+        won = sum(row["calls"] for row in rows if row["collective"] == "bcast"
                   and row["deferred"] and row["why"].startswith("measured: "))
         expect(won >= 1000, f"{mpi}: only {won} calls were the host's, which has won: {rows}")
 

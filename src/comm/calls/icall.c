@@ -269,6 +269,8 @@ cs_icall_new(struct cs_comm *communicator)
 	serving->result = MPI_SUCCESS;
 	serving->finish = NULL;
 	serving->results = NULL;
+	icall->sizes = communicator->sizes;
+	communicator->sizes = NULL;
 	icall->has_request = icall->is_over = false;
 	icall->row = NULL;
 	icall->spent_ns = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
@@ -283,6 +285,7 @@ void
 cs_icall_drop(struct cs_serving *serving)
 {
 	struct cs_icall *icall = of(serving);
+	serving->communicator->sizes = icall->sizes;
 	cs_serving_fini(serving);
 	pthread_mutex_lock(&cs_icalls_lock);
 	icall->next = unused;
@@ -333,6 +336,7 @@ int
 cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 {
 	struct cs_icall *icall = of(serving);
+	serving->communicator->sizes = icall->sizes;
 	int result = cs_icall_make_request(icall, request);
 	if (result != MPI_SUCCESS) {
 		cs_warn_local("the MPI has no request for a non-blocking call; ending the job");

@@ -10,6 +10,7 @@ struct cs_icall {
 	struct cs_serving serving; /* first: the entry has its address */
 	struct cs_cached_choice choice; /* a copy: the cache may replace its own */
 	uint64_t signature;
+	size_t *sizes; /* the communicator's, which a blocking call uses */
 	uint64_t spent_ns; /* in the entry, if a report is wanted; at first the clock at its
 			    * begin */
 	struct cs_report_row *row; /* of the report, once the call is over; NULL: none */

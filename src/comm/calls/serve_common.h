@@ -25,10 +25,8 @@ size_t *cs_serve_sizes_slow(struct cs_serving *serving);
 static inline size_t *
 cs_serve_sizes(struct cs_serving *serving)
 {
-	bool is_usual = serving->communicator->sizes &&
-			!(serving->op.node.extras & CS_OP_NONBLOCKING);
-	return __builtin_expect(is_usual, 1) ? serving->communicator->sizes
-					     : cs_serve_sizes_slow(serving);
+	size_t *sizes = serving->communicator->sizes; /* NULL in a non-blocking call's entry */
+	return __builtin_expect(sizes != NULL, 1) ? sizes : cs_serve_sizes_slow(serving);
 }
 
 /* Postpones work on the results of a non-blocking call whose operation goes on: `finish` is called
