@@ -18,7 +18,8 @@ cs_choose_may_serve(struct cs_serving *serving)
 {
 	struct cs_comm *communicator = serving->communicator;
 	return communicator &&
-	       (communicator->state < CS_COMM_HOST || cs_icalls_begin_all(serving));
+	       (communicator->state < CS_COMM_HOST ||
+		(communicator->state == CS_COMM_QUEUED && cs_icalls_begin_all(serving)));
 }
 
 /* Is the call left to the host by a choice that is cached already? Asked before anything else, so
