@@ -181,7 +181,6 @@ cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll col
 	if (cached)
 		return cached;
 	struct cs_facts facts = facts_of(selection, coll, bytes, skew, order);
-	facts.is_nonblocking = true;
 	struct cs_float_state floats;
 	cs_float_hold(&floats);
 	cached = place_of(cached_choices, &is_free);
