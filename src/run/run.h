@@ -113,7 +113,7 @@ struct cs_cached_choice *cs_selection_choose_nonblocking(struct cs_selection *se
 							 enum cs_order order);
 
 /* Finds a cached choice for calls of this size (of blocks of one size, so without skew) and order;
- * NULL: none. With CS_ORDER_UNKNOWN it goes to the host only if calls with any operation do: choices
+ * NULL: none. With CS_ORDER_UNKNOWN, one that goes to the host is for any operation: choices
  * for non-commutative ones, whose needs are stricter, and of the host by what was measured for one
  * class are not looked at. */
 static inline struct cs_cached_choice *

@@ -124,7 +124,7 @@ orders(void)
 		MPI_Comm_free(&comms[i]);
 }
 
-/* --- between: a message that is sent once the call is over elsewhere, awaited after its start --- */
+/* --- between: a message that is sent after the call, awaited before its end ------------------- */
 
 static void
 between(void)
@@ -248,8 +248,8 @@ main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} cases[] = { { "early", early }, { "many", many }, { "orders", orders }, { "between", between },
-		      { "freed", freed }, { "mixed", mixed } };
+	} cases[] = { { "early", early }, { "many", many }, { "orders", orders },
+		      { "between", between }, { "freed", freed }, { "mixed", mixed } };
 	check_begin(&argc, &argv, &rank, &size);
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

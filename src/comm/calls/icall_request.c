@@ -97,7 +97,8 @@ static int (*start_polled)(MPI_Grequest_query_function *, MPI_Grequest_free_func
 			   int (*)(int, void **, double, MPI_Status *), void *, MPI_Request *);
 
 bool
-cs_icalls_find_driver(int ranks, void (*end)(struct cs_comm *communicator, bool may_wait))
+cs_icalls_find_driver(int ranks,
+		      void (*end)(struct cs_comm *communicator, bool may_wait))
 {
 #ifdef MPI_ABI_VERSION
 	/* Names that are not the standard's may be those of the library behind the standard's, with
@@ -114,7 +115,8 @@ cs_icalls_find_driver(int ranks, void (*end)(struct cs_comm *communicator, bool 
 		((int (*)(int (*)(void)))hook)(on_progress);
 	/* Without a hook nothing but a thread steps calls while the MPI waits for something else,
 	 * for which a peer may need our steps. */
-	if ((!hook && (!start || kind == CS_PROGRESS_CALLS)) || !cs_pmpi.Grequest_start || !cs_pmpi.Grequest_complete ||
+	if ((!hook && (!start || kind == CS_PROGRESS_CALLS)) || !cs_pmpi.Grequest_start ||
+	    !cs_pmpi.Grequest_complete ||
 	    !cs_pmpi.Type_dup || !cs_pmpi.Status_set_elements || !cs_pmpi.Status_set_cancelled ||
 	    !cs_pmpi.Query_thread || cs_pmpi.Query_thread(&level) != MPI_SUCCESS)
 		return false;
