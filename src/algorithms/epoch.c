@@ -194,6 +194,26 @@ plan(struct cs_epoch *epoch, uint64_t number)
 	epoch->force = epoch->exchange + 2 * epoch->apart;
 }
 
+/* Does this rank exchange words with other nodes? Without leaders nothing is on trial, and no rank
+ * has words. */
+static bool
+exchanges_words(const struct cs_team *team)
+{
+	return team->shape.nodes > 1 && team->leaders && cs_team_is_leader(team);
+}
+
+/* Waits until no older operation is under way: all leaders begin collectives of the host, the
+ * exchange among them, in the same order. */
+static void
+wait_for_older(struct cs_team *team)
+{
+	const struct cs_node_shape *shape = &team->node.shape;
+	struct cs_wait wait = { .polls = shape->spin, .yields = CS_WAIT_AWAKE,
+				.progress = team->host->progress };
+	while (team->node.under_way)
+		cs_wait_turn(&wait);
+}
+
 static void
 exchange(struct cs_team *team, uint64_t number)
 {
@@ -201,11 +221,12 @@ exchange(struct cs_team *team, uint64_t number)
 	if (cs_team_is_leader(team)) {
 		sum_up(team, number);
 		hear_words(team);
-		/* Without leaders nothing is on trial, and no rank has words. */
-		epoch->is_exchanging = team->shape.nodes > 1 && team->leaders;
-		if (epoch->is_exchanging)
+		epoch->is_exchanging = exchanges_words(team);
+		if (epoch->is_exchanging) {
+			wait_for_older(team);
 			team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED,
 					&epoch->request);
+		}
 	}
 	epoch->exchanges++;
 }
@@ -245,6 +266,8 @@ cs_epoch_may_begin_now(struct cs_team *team)
 	uint64_t number = node->calls + 1;
 	if (number != node->sample.at)
 		return true;
+	if (number == epoch->exchange && node->under_way && exchanges_words(team))
+		return false;
 	if (!cs_team_is_leader(team))
 		return number != epoch->force ||
 		       atomic_load_explicit(&node->head->verdict_call, memory_order_acquire) >=

@@ -73,6 +73,10 @@ struct cs_selection {
 	struct cs_cached_choices *nonblocking; /* by collective; owned; NULL: no such call yet */
 };
 
+/* Are messages of non-blocking calls progressed whenever the MPI waits for anything? Else such calls
+ * are made by the host on several nodes. */
+extern bool cs_messages_progress;
+
 enum { CS_TIMED_ALL = 1, CS_TIMED_ON_TRIAL = 2, CS_TIMED_NOT_BLOCKING = 4 };
 
 struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll,
@@ -107,7 +111,7 @@ cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t by
 }
 
 /* The same for a non-blocking call. Such choices depend on nothing that is measured in the run, so
- * that they may be made before older calls have begun. NULL if memory is out. */
+ * that they may be made before older calls have begun, and open no wire. NULL if memory is out. */
 struct cs_cached_choice *cs_selection_choose_nonblocking(struct cs_selection *selection,
 							 enum cs_coll coll, size_t bytes, int skew,
 							 enum cs_order order);

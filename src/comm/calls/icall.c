@@ -98,6 +98,15 @@ is_busy(const struct cs_icalls *icalls)
 	return icalls->is_busy && !pthread_equal(icalls->busy, pthread_self());
 }
 
+/* May this thread step the communicator's calls? The progress thread, where messages take calls of
+ * the MPI, only if the MPI takes calls by several threads. */
+static bool
+may_step(const struct cs_comm *communicator, bool is_aside)
+{
+	return !is_busy(communicator->icalls) &&
+	       (!is_aside || cs_mpi_is_threaded || communicator->seat->team.shape.nodes == 1);
+}
+
 static void
 append(struct cs_icall *icall)
 {
@@ -110,7 +119,8 @@ append(struct cs_icall *icall)
 static void
 begin_queued(struct cs_icalls *icalls, struct cs_icall ***over)
 {
-	while (icalls->queue && icalls->queue->has_request && !is_busy(icalls) &&
+	while (icalls->queue && icalls->queue->has_request &&
+	       may_step(icalls->communicator, !over) &&
 	       may_begin(icalls->communicator)) {
 		struct cs_icall *icall = icalls->queue;
 		icalls->queue = icall->next;
@@ -154,7 +164,7 @@ step_all(struct cs_icall ***over)
 	while ((icall = *link)) {
 		struct cs_op *op = &icall->serving.op;
 		uintptr_t before = place_of(op);
-		if (!icall->has_request || is_busy(icall->serving.communicator->icalls) ||
+		if (!icall->has_request || !may_step(icall->serving.communicator, !over) ||
 		    cs_op_step(op) == CS_AGAIN) {
 			is_on = is_on || place_of(op) != before;
 			link = &icall->next;

@@ -38,6 +38,7 @@ struct cs_icalls {
  * requests, since the MPI may hold locks of its own when it frees one. */
 extern pthread_mutex_t cs_icalls_lock;
 extern bool cs_icalls_are_threaded; /* MPI_THREAD_MULTIPLE, or a progress thread */
+extern bool cs_mpi_is_threaded;     /* MPI_THREAD_MULTIPLE */
 
 /* Finds how calls are stepped while the program is in no call of ours, and asks for it: by the MPI
  * or a progress thread (COLLSHIM_PROGRESS; `ranks` are on this node); false: in no way.

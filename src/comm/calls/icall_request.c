@@ -5,6 +5,7 @@
 #include "comm/engine.h"
 #include "comm/host/host.h"
 #include "comm/host/pmpi.h"
+#include "run/run.h"
 
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 pthread_mutex_t cs_icalls_lock = PTHREAD_MUTEX_INITIALIZER;
 bool cs_icalls_are_threaded;
-static bool mpi_is_threaded; /* MPI_THREAD_MULTIPLE */
+bool cs_mpi_is_threaded;
 void (*cs_icalls_first)(void);
 
 static struct cs_icall *buckets[BUCKETS];
@@ -62,7 +63,7 @@ static int
 poll(void *extra, MPI_Status *status)
 {
 	cs_icalls_drive();
-	if (!mpi_is_threaded) /* else it has locked what its functions lock */
+	if (!cs_mpi_is_threaded) /* else it has locked what its functions lock */
 		cs_host_mpi.progress();
 	return MPI_SUCCESS;
 }
@@ -120,10 +121,12 @@ cs_icalls_find_driver(int ranks,
 	    !cs_pmpi.Type_dup || !cs_pmpi.Status_set_elements || !cs_pmpi.Status_set_cancelled ||
 	    !cs_pmpi.Query_thread || cs_pmpi.Query_thread(&level) != MPI_SUCCESS)
 		return false;
-	mpi_is_threaded = level == MPI_THREAD_MULTIPLE;
+	cs_mpi_is_threaded = level == MPI_THREAD_MULTIPLE;
+	cs_messages_progress = hook;
 	bool wants_thread = kind == CS_PROGRESS_THREAD ||
 			    (kind == CS_PROGRESS_AUTO && (has_spare || !hook));
-	cs_icalls_are_threaded = (wants_thread && cs_progress_start(has_spare)) || mpi_is_threaded;
+	cs_icalls_are_threaded = (wants_thread && cs_progress_start(has_spare)) ||
+				 cs_mpi_is_threaded;
 	cs_host_drive = cs_icalls_drive;
 	cs_comm_end_calls = end;
 	cs_icalls_first();
