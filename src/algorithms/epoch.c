@@ -119,6 +119,18 @@ publish(struct cs_team *team, struct cs_node_op *op)
 	cs_node_store(&team->node, &team->node.head->verdict_call, epoch->force);
 }
 
+void
+cs_epoch_exchange(struct cs_team *team)
+{
+	struct cs_epoch *epoch = &team->epoch;
+	const struct cs_node *node = &team->node;
+	if (!epoch->due || (node->under_way && node->oldest < epoch->due))
+		return;
+	epoch->due = 0;
+	epoch->is_exchanging = true;
+	team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED, &epoch->request);
+}
+
 /* Publish the exchange under way if it is over; false: not yet. */
 static bool
 go_on(struct cs_team *team, struct cs_node_op *op)
@@ -126,7 +138,8 @@ go_on(struct cs_team *team, struct cs_node_op *op)
 	struct cs_epoch *epoch = &team->epoch;
 	if (epoch->published == epoch->exchanges)
 		return true;
-	if (epoch->is_exchanging && !team->host->test(&epoch->request))
+	cs_epoch_exchange(team);
+	if (epoch->due || (epoch->is_exchanging && !team->host->test(&epoch->request)))
 		return false;
 	epoch->is_exchanging = false;
 	publish(team, op);
@@ -194,26 +207,6 @@ plan(struct cs_epoch *epoch, uint64_t number)
 	epoch->force = epoch->exchange + 2 * epoch->apart;
 }
 
-/* Does this rank exchange words with other nodes? Without leaders nothing is on trial, and no rank
- * has words. */
-static bool
-exchanges_words(const struct cs_team *team)
-{
-	return team->shape.nodes > 1 && team->leaders && cs_team_is_leader(team);
-}
-
-/* Waits until no older operation is under way: all leaders begin collectives of the host, the
- * exchange among them, in the same order. */
-static void
-wait_for_older(struct cs_team *team)
-{
-	const struct cs_node_shape *shape = &team->node.shape;
-	struct cs_wait wait = { .polls = shape->spin, .yields = CS_WAIT_AWAKE,
-				.progress = team->host->progress };
-	while (team->node.under_way)
-		cs_wait_turn(&wait);
-}
-
 static void
 exchange(struct cs_team *team, uint64_t number)
 {
@@ -221,12 +214,9 @@ exchange(struct cs_team *team, uint64_t number)
 	if (cs_team_is_leader(team)) {
 		sum_up(team, number);
 		hear_words(team);
-		epoch->is_exchanging = exchanges_words(team);
-		if (epoch->is_exchanging) {
-			wait_for_older(team);
-			team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED,
-					&epoch->request);
-		}
+		/* Without leaders nothing is on trial, and no rank has words. */
+		epoch->due = team->shape.nodes > 1 && team->leaders ? number : 0;
+		cs_epoch_exchange(team);
 	}
 	epoch->exchanges++;
 }
@@ -266,8 +256,6 @@ cs_epoch_may_begin_now(struct cs_team *team)
 	uint64_t number = node->calls + 1;
 	if (number != node->sample.at)
 		return true;
-	if (number == epoch->exchange && node->under_way && exchanges_words(team))
-		return false;
 	if (!cs_team_is_leader(team))
 		return number != epoch->force ||
 		       atomic_load_explicit(&node->head->verdict_call, memory_order_acquire) >=
@@ -304,6 +292,7 @@ cs_epoch_end(struct cs_team *team)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .progress = team->host->progress };
+	cs_epoch_exchange(team);
 	if (epoch->is_exchanging)
 		while (!team->host->test(&epoch->request))
 			cs_wait_turn(&wait);
