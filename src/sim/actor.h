@@ -57,8 +57,9 @@ enum {
 	CS_MESSAGE_READY = -4, CS_MESSAGE_RTS = -5,
 };
 
-/* Words of a rendezvous that requests are held for. */
-enum cs_sim_control { CS_CONTROL_READY, CS_CONTROL_RTS, CS_SIM_CONTROLS };
+/* Of a rendezvous: words that requests are held for, and data, which smaller messages that began
+ * later may overtake. */
+enum cs_sim_meeting { CS_MEETING_READY, CS_MEETING_RTS, CS_MEETING_DATA, CS_MEETINGS };
 
 struct cs_sim_request {
 	int64_t at; /* time of its end, once known */
@@ -143,7 +144,7 @@ struct cs_sim {
 	struct cs_sim_result *result;
 	enum cs_status status;
 	struct cs_events events;
-	struct cs_match match, control[CS_SIM_CONTROLS];
+	struct cs_match match, meetings[CS_MEETINGS];
 	int64_t time; /* of the event that happens */
 	struct cs_serve *serve;
 	struct cs_sketch_exchange *exchange;
@@ -192,17 +193,18 @@ __attribute__((format(printf, 2, 3))) void cs_sim_complain(struct cs_sim *sim, c
 bool cs_progress_meets(const struct cs_sim *sim, int to, uint64_t bytes);
 /* Holds the request of a send or receive step until its peer's word is there. False: it is. */
 bool cs_progress_hold(struct cs_sim *sim, struct cs_sim_actor *actor,
-		      const struct cs_sim_step *step, enum cs_sim_control control);
-/* Send these words. */
-void cs_progress_ready(struct cs_sim *sim, struct cs_sim_actor *actor, int sender);
-void cs_progress_ask(struct cs_sim *sim, struct cs_sim_actor *actor, int receiver);
+		      const struct cs_sim_step *step, enum cs_sim_meeting word);
+/* Sends CS_MESSAGE_READY or CS_MESSAGE_RTS. */
+void cs_progress_say(struct cs_sim *sim, struct cs_sim_actor *actor, int to, int what);
 /* Such a word has come. */
 void cs_progress_told(struct cs_sim *sim, const struct cs_event *event, int64_t last,
-		      enum cs_sim_control control);
+		      enum cs_sim_meeting word);
 void cs_progress_granted(struct cs_sim *sim, const struct cs_event *event);
 void cs_progress_look(struct cs_sim *sim, const struct cs_event *event);
 /* True: the actor's time is not ahead of the simulation's. Else it continues when it is not. */
 bool cs_progress_catch_up(struct cs_sim *sim, struct cs_sim_actor *actor);
+/* Does what is due when an actor comes to wait; then whether it has to is to be looked at. */
+void cs_progress_enter(struct cs_sim *sim, struct cs_sim_actor *actor);
 /* May the actor pass what happens at `at`, as far as that is known? If not it has been seen to that
  * it continues; with actor->awaits == `awaits` whoever makes it known has to. */
 bool cs_progress_may_pass(struct cs_sim *sim, struct cs_sim_actor *actor, bool is_known, int64_t at,

@@ -31,13 +31,14 @@ put_grant(struct cs_sim *sim, struct cs_sim_actor *actor, int peer, int32_t requ
 
 bool
 cs_progress_hold(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step,
-		 enum cs_sim_control control)
+		 enum cs_sim_meeting of)
 {
 	int rank = (int)(actor - sim->actors);
 	struct cs_sim_request *request = &actor->requests[step->request];
 	struct cs_half mine = { .request = (int32_t)step->request }, word;
-	bool has_come = cs_match_take(&sim->control[control], rank, step->peer, false, &word);
-	if (has_come && word.at <= actor->now) {
+	bool has_come = cs_match_take(&sim->meetings[of], rank, step->peer, false, &word);
+	/* What is due came before. */
+	if (has_come && word.at < actor->now && actor->due_first == CS_SIM_NOBODY) {
 		actor->chain = word.chain > actor->chain ? word.chain : actor->chain;
 		return false;
 	}
@@ -47,34 +48,29 @@ cs_progress_hold(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs
 	request->is_done = false;
 	actor->held++;
 	if (has_come)
-		put_grant(sim, actor, step->peer, mine.request, word.at, word.chain);
+		put_grant(sim, actor, step->peer, mine.request,
+			  cs_sim_later(word.at, actor->now), word.chain);
 	else
-		cs_sim_put_half(sim, &sim->control[control], rank, step->peer, &mine);
+		cs_sim_put_half(sim, &sim->meetings[of], rank, step->peer, &mine);
 	return true;
 }
 
 void
-cs_progress_ready(struct cs_sim *sim, struct cs_sim_actor *actor, int sender)
+cs_progress_say(struct cs_sim *sim, struct cs_sim_actor *actor, int to, int what)
 {
-	cs_sim_post(sim, actor, sender, CONTROL_BYTES, CS_MESSAGE_READY);
-}
-
-void
-cs_progress_ask(struct cs_sim *sim, struct cs_sim_actor *actor, int receiver)
-{
-	cs_sim_post(sim, actor, receiver, CONTROL_BYTES, CS_MESSAGE_RTS);
+	cs_sim_post(sim, actor, to, CONTROL_BYTES, what);
 }
 
 void
 cs_progress_told(struct cs_sim *sim, const struct cs_event *event, int64_t last,
-		 enum cs_sim_control control)
+		 enum cs_sim_meeting of)
 {
 	struct cs_half word = { .at = last, .chain = event->chain, .request = -1 }, held;
-	if (cs_match_take(&sim->control[control], event->to, event->from, true, &held))
+	if (cs_match_take(&sim->meetings[of], event->to, event->from, true, &held))
 		put_grant(sim, &sim->actors[event->to], event->from, held.request, last,
 			  event->chain);
 	else
-		cs_sim_put_half(sim, &sim->control[control], event->to, event->from, &word);
+		cs_sim_put_half(sim, &sim->meetings[of], event->to, event->from, &word);
 }
 
 /* Does what a held request was held for, at the actor's time. */
@@ -85,7 +81,7 @@ release(struct cs_sim *sim, struct cs_sim_actor *actor, int32_t at)
 	const struct cs_sim_step *step = &actor->steps[request->at];
 	actor->held--;
 	if (request->is_receive)
-		cs_progress_ready(sim, actor, step->peer);
+		cs_progress_say(sim, actor, step->peer, CS_MESSAGE_READY);
 	else
 		cs_sim_start(sim, actor, step);
 }
@@ -187,12 +183,17 @@ cs_progress_look(struct cs_sim *sim, const struct cs_event *event)
 	cs_sim_advance(sim, actor);
 }
 
+void
+cs_progress_enter(struct cs_sim *sim, struct cs_sim_actor *actor)
+{
+	if (!actor->computes)
+		drive(sim, actor);
+}
+
 bool
 cs_progress_may_pass(struct cs_sim *sim, struct cs_sim_actor *actor, bool is_known, int64_t at,
 		     int32_t awaits)
 {
-	if (!actor->computes)
-		drive(sim, actor);
 	at = is_known ? cs_sim_later(actor->now, at) : UNKNOWN;
 	if (at == actor->now)
 		return true;

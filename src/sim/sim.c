@@ -55,8 +55,8 @@ cs_sim_destroy(struct cs_sim *sim)
 	}
 	cs_events_fini(&sim->events);
 	forget(sim, &sim->match);
-	for (int i = 0; i < CS_SIM_CONTROLS; i++)
-		forget(sim, &sim->control[i]);
+	for (int i = 0; i < CS_MEETINGS; i++)
+		forget(sim, &sim->meetings[i]);
 	cs_serve_fini(sim);
 	cs_exchange_fini(sim);
 	free(sim->actors);
@@ -75,8 +75,8 @@ arrive(struct cs_sim *sim, const struct cs_event *event)
 	case CS_MESSAGE_ASKS: cs_serve_asked(sim, event, last); break;
 	case CS_MESSAGE_SERVES: cs_serve_served(sim, event, last); break;
 	case CS_MESSAGE_FRAGMENT: cs_exchange_arrived(sim, event, last); break;
-	case CS_MESSAGE_READY: cs_progress_told(sim, event, last, CS_CONTROL_READY); break;
-	case CS_MESSAGE_RTS: cs_progress_told(sim, event, last, CS_CONTROL_RTS); break;
+	case CS_MESSAGE_READY: cs_progress_told(sim, event, last, CS_MEETING_READY); break;
+	case CS_MESSAGE_RTS: cs_progress_told(sim, event, last, CS_MEETING_RTS); break;
 	default: cs_sim_deliver(sim, event, last); break;
 	}
 }
@@ -123,8 +123,8 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 	sim->left += sim->events.room * sizeof *sim->events.heap;
 	cs_events_fini(&sim->events);
 	forget(sim, &sim->match);
-	for (int i = 0; i < CS_SIM_CONTROLS; i++)
-		forget(sim, &sim->control[i]);
+	for (int i = 0; i < CS_MEETINGS; i++)
+		forget(sim, &sim->meetings[i]);
 	if (sim->serve)
 		cs_serve_rewind(sim->serve);
 	if (sim->exchange)

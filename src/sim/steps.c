@@ -161,8 +161,8 @@ send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *s
 	if (is_met && !cs_progress_catch_up(sim, actor))
 		return false;
 	if (is_met && sim->model->rts)
-		cs_progress_ask(sim, actor, step->peer);
-	if (!is_met || !cs_progress_hold(sim, actor, step, CS_CONTROL_READY))
+		cs_progress_say(sim, actor, step->peer, CS_MESSAGE_RTS);
+	if (!is_met || !cs_progress_hold(sim, actor, step, CS_MEETING_READY))
 		cs_sim_start(sim, actor, step);
 	return true;
 }
@@ -181,6 +181,12 @@ int64_t
 cs_sim_receive_time(const struct cs_sim *sim, int from, int to)
 {
 	return sim->model->level[level_of(sim, from, to)].o_recv;
+}
+
+static struct cs_match *
+match_of(struct cs_sim *sim, int to, uint64_t bytes)
+{
+	return cs_progress_meets(sim, to, bytes) ? &sim->meetings[CS_MEETING_DATA] : &sim->match;
 }
 
 /* A receive and its message have met. */
@@ -210,12 +216,13 @@ receive(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step
 	actor->requests[step->request] = (struct cs_sim_request){ .is_receive = true,
 							   .level = (uint8_t)level_of(sim, rank,
 										      step->peer) };
-	if (cs_match_take(&sim->match, rank, step->peer, false, &message))
+	struct cs_match *match = match_of(sim, rank, step->bytes);
+	if (cs_match_take(match, rank, step->peer, false, &message))
 		meet(sim, rank, step->peer, &mine, &message);
 	else
-		cs_sim_put_half(sim, &sim->match, rank, step->peer, &mine);
-	if (is_met && (!sim->model->rts || !cs_progress_hold(sim, actor, step, CS_CONTROL_RTS)))
-		cs_progress_ready(sim, actor, step->peer);
+		cs_sim_put_half(sim, match, rank, step->peer, &mine);
+	if (is_met && (!sim->model->rts || !cs_progress_hold(sim, actor, step, CS_MEETING_RTS)))
+		cs_progress_say(sim, actor, step->peer, CS_MESSAGE_READY);
 	return true;
 }
 
@@ -224,6 +231,7 @@ static bool
 wait_for(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	const struct cs_sim_request *request = &actor->requests[step->request];
+	cs_progress_enter(sim, actor);
 	if (!cs_progress_may_pass(sim, actor, request->is_done, request->at,
 				  (int32_t)step->request))
 		return false;
@@ -273,6 +281,7 @@ static bool
 await(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	struct cs_sim_actor *peer = &sim->actors[step->peer];
+	cs_progress_enter(sim, actor);
 	bool is_set = peer->published >= (int32_t)step->bytes;
 	const struct cs_sim_flag *flag = is_set ? &peer->flags[step->bytes - 1] : NULL;
 	if (!cs_progress_may_pass(sim, actor, is_set, flag ? flag->at : 0, CS_SIM_FLAG)) {
@@ -443,8 +452,9 @@ cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 	struct cs_sim_actor *actor = &sim->actors[event->to];
 	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain,
 				   .request = -1 }, mine;
-	if (!cs_match_take(&sim->match, event->to, event->from, true, &mine)) {
-		cs_sim_put_half(sim, &sim->match, event->to, event->from, &message);
+	struct cs_match *match = match_of(sim, event->to, event->bytes);
+	if (!cs_match_take(match, event->to, event->from, true, &mine)) {
+		cs_sim_put_half(sim, match, event->to, event->from, &message);
 		return;
 	}
 	meet(sim, event->to, event->from, &mine, &message);
