@@ -381,8 +381,8 @@ seed averages them: over cells of 4 sizes (%s B) and 6 imbalances (%s), each cel
 calls with other delays and another root, a node's lowest rank; alltoall: one call, buffers of 128
 KiB and 1 MiB in all. The seed's imbalances are loop iterations of its machine, whose delays it does
 not give; these have its shape (most ranks in a group, few much later) and lie around its table
-3.5. Reduce: also with rendezvous, where messages of more than 4 KiB leave only when their receiver is
-there (rndv=4096).""" % (
+3.5. Reduce: also with rendezvous, where messages of more than 4 KiB leave only when their receiver
+is there (rndv=4096).""" % (
         ", ".join(map(str, LATE_SIZES)), ", ".join(ARRIVALS)), SETS[:1],
         *late_trees("{model}: reduce (table 3.6)", "reduce:binomial", REDUCE, args.ranks,
                     (SETS[0], SETS[0] + ",rndv=4096")),

@@ -177,7 +177,8 @@ are: %s.""" % (
             COSTS, SETS, Table(
         "The slowest choices of each class of sizes, both sets, simulated:",
         ["call", "size", ("calls judged", lambda case: "%d of %d" % (
-            sum(bool(found["own"]) for _, found in members(case)), len(SETS) * len(case.row["of"]))),
+            sum(bool(found["own"]) for _, found in members(case)),
+            len(SETS) * len(case.row["of"]))),
          ("choice / best", slowest("best")), ("choice / flat", slowest("flat"))],
         classes(rows), {}), Table(
         "{model}, simulated:", ["call", "size", "nodes", "choice", ("choice / best", over("best")),

@@ -57,7 +57,7 @@ enum {
 	CS_MESSAGE_READY = -4, CS_MESSAGE_RTS = -5,
 };
 
-/* Of a rendezvous: words that requests are held for, and data, which smaller messages that began
+/* A rendezvous has words that requests are held for, and data, which smaller messages that began
  * later may overtake. */
 enum cs_sim_meeting { CS_MEETING_READY, CS_MEETING_RTS, CS_MEETING_DATA, CS_MEETINGS };
 
@@ -103,8 +103,8 @@ struct cs_sim_actor {
 	/* Requests that are held, and the list of those that need not be any more. */
 	uint32_t held;
 	int32_t due_first, due_last;
-	/* Of a rank that computes: looks so far, the number of the event for the next one, and how
-	 * long it stays in the call for what is held (0: it does not). */
+	/* A rank that computes: its looks so far, the number of the event for the next one, and
+	 * until when it stays in the call for what is held. */
 	bool computes;
 	uint32_t looks, look;
 	int64_t polls_until;

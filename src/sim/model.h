@@ -81,8 +81,8 @@ struct cs_load {
  *
  * These are seed 000's (5.1 to 5.3) and what the simulator finds; where it is told roughly
  * (pipelines, trees that are not full) a test says how far off it may be. Copies and reductions are
- * that rank's; hidden copies take time only where they take longer than the messages. No rendezvous.
- * Whole numbers: equal on all ranks for equal models. */
+ * that rank's; hidden copies take time only where they take longer than the messages. There is no
+ * rendezvous. Whole numbers: equal on all ranks for equal models. */
 int64_t cs_model_cost(const struct cs_model *model, const struct cs_load *load);
 
 #define CS_MODEL_TEXT 640

@@ -37,7 +37,7 @@ cs_progress_hold(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs
 	struct cs_sim_request *request = &actor->requests[step->request];
 	struct cs_half mine = { .request = (int32_t)step->request }, word;
 	bool has_come = cs_match_take(&sim->meetings[of], rank, step->peer, false, &word);
-	/* What is due came before. */
+	/* Due ones came before. */
 	if (has_come && word.at < actor->now && actor->due_first == CS_SIM_NOBODY) {
 		actor->chain = word.chain > actor->chain ? word.chain : actor->chain;
 		return false;
@@ -198,7 +198,7 @@ cs_progress_may_pass(struct cs_sim *sim, struct cs_sim_actor *actor, bool is_kno
 	if (at == actor->now)
 		return true;
 	if (!actor->computes) {
-		/* Who holds something stays to drive it. */
+		/* An actor that holds something stays to drive it. */
 		if (is_known && actor->held && at > sim->time)
 			look_at(sim, actor, at, CS_SIM_LOOK);
 		else if (!is_known)

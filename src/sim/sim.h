@@ -76,8 +76,8 @@ void cs_sim_copy_messages(struct cs_sim *sim, uint64_t most);
  * wait. The call's steps go on from its begin up to the first that has to wait for something, and
  * so again at each of `looks`, which part the computation equally (first at its begin, last at its
  * end, a single one half-way) and cost model.look; then the rank waits. With CS_SIM_ALWAYS a thread
- * with a core of its own does the steps meanwhile. What a rank's end exceeds its begin and `time`
- * by is what the call costs it. Not for roles and what decides by order of arrival. */
+ * with a core of its own does the steps meanwhile. The call costs a rank by what its end exceeds
+ * its begin and `time`. Not for roles and what decides by order of arrival. */
 #define CS_SIM_ALWAYS UINT32_MAX
 struct cs_sim_compute {
 	int64_t time;   /* ps; 0: none, a blocking call */

@@ -1,6 +1,6 @@
-/* Rendezvous, and non-blocking calls of ranks that compute, against times computed by hand: o_s 300,
- * L 2000, o_r 200 ps, 3 ps for each byte but the first; a word of a rendezvous takes 300 of its
- * sender and comes 2021 later. */
+/* Rendezvous, and non-blocking calls of ranks that compute, against times computed by hand: o_s
+ * 300, L 2000, o_r 200 ps, 3 ps for each byte but the first; a word of a rendezvous takes 300 of
+ * its sender and comes 2021 later. */
 #include "unit.h"
 
 #include "sim/sim.h"
