@@ -118,12 +118,12 @@ def overlap(args):
                 ("saved", cell(lambda most, left: "%.0f %%" % (100 - 100 * left / most)))]
     return ["Overlap: non-blocking alltoall and gather of ranks that compute", """
 One rank on each node; the block is that of one rank, or pair. As the seed's NBCBench: T is the time
-of the blocking call; then a rank begins the call, computes for T with N =
-ceil(block / interval) + 1 tests at equal distances, and waits. What is told is the overhead left, in us: the time of the last
-rank less T. MPI: larger messages than 255 B by a request to send, a "ready" and the data, each sent
-when its rank is in the call (rts=1). The others: the receiver says that it is ready when the call
-begins (test-on-init), and the data leave when the sender sees it; wait-on-send: each rank stays in
-its begin until all receivers have said so. 2 us for a test, the most of the seed.""", CARDS[:1],
+of the blocking call; then a rank begins the call, computes for T with N = ceil(block / interval) +
+1 tests at equal distances, and waits. What is told is the overhead left, in us: the time of the
+last rank less T. MPI: larger messages than 255 B by a request to send, a "ready" and the data, each
+sent when its rank is in the call (rts=1). The others: the receiver says that it is ready when the
+call begins (test-on-init), and the data leave when the sender sees it; wait-on-send: each rank
+stays in its begin until all receivers have said so. 2 us for a test, the most of the seed.""", CARDS[:1],
             Table(
         "Figures 1 to 3: an MPI, by interval of tests in bytes; {model}, simulated, us:",
         ["figure", "call", "nodes", "block", ("blocking", overhead("blocking", ASKED)),
