@@ -123,7 +123,8 @@ of the blocking call; then a rank begins the call, computes for T with N = ceil(
 last rank less T. MPI: larger messages than 255 B by a request to send, a "ready" and the data, each
 sent when its rank is in the call (rts=1). The others: the receiver says that it is ready when the
 call begins (test-on-init), and the data leave when the sender sees it; wait-on-send: each rank
-stays in its begin until all receivers have said so. 2 us for a test, the most of the seed.""", CARDS[:1],
+stays in its begin until all receivers have said so. 2 us for a test, the most of the seed.""",
+            CARDS[:1],
             Table(
         "Figures 1 to 3: an MPI, by interval of tests in bytes; {model}, simulated, us:",
         ["figure", "call", "nodes", "block", ("blocking", overhead("blocking", ASKED)),
