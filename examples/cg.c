@@ -20,7 +20,7 @@
 static struct kernel kernel;
 static struct kernel_option options[] = {
 	{ 'n', 2, 8192, 128 }, { 'i', 1, 1000000, 400 }, { 0 } };
-static size_t n, first, rows; /* edge; rows of this rank, each vector with one more on either side */
+static size_t n, first, rows; /* edge; this rank's rows: vectors have one more on either side */
 
 enum { X, B, R, W, Q, P, S, Z, VECTORS };
 static double *vectors[VECTORS];
