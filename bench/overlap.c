@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define LEAST_CALLS 3            /* in a block: a median needs three */
-#define TRIAL_CALLS 21           /* from which the time of a quick one is known */
 #define CORE_STEPS 16            /* of a unit of the computation that a core bounds */
 #define STREAM_WORDS (32L << 17) /* 32 MiB, which no cache of one core holds */
 #define STREAM_STEPS 32          /* words of a unit of the one that memory bounds */
@@ -173,29 +172,33 @@ list_rows(struct bench_overlap *overlap, struct plan *plan, const struct bench_o
 	}
 }
 
+/* Collective over all ranks: what a blocking call takes. */
+static double
+blocking_seconds(const struct plan *plan, enum bench_side side)
+{
+	double medians[PARTS] = { 0 };
+	run_cell(plan, &plan->cells[1 + side], medians);
+	PMPI_Bcast(&medians[TOTAL], 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+	return medians[TOTAL];
+}
+
 /* How long is computed, and how many calls there are. False, with the reason, if the least would
  * take too long. */
 static bool
 make_plan(struct plan *plan, struct bench_overlap *overlap, const struct bench_options *options,
 	  const struct bench_world *world)
 {
-	double times[PARTS] = { 0 }, blocking[BENCH_SIDES];
+	double blocking[BENCH_SIDES];
 	plan->calls = LEAST_CALLS;
 	plan->turns = world->cores < world->ranks ? 2 : 0;
 	plan->clock_seconds = world->clock_seconds;
 	for (enum bench_side side = 0; side < BENCH_SIDES; side++) {
-		for (int again = 0; again < 2; again++) {
-			run_cell(plan, &plan->cells[1 + side], times);
-			blocking[side] = times[TOTAL];
-			PMPI_Bcast(&blocking[side], 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-			plan->calls = again == 0 && blocking[side] < 1e-2 ? TRIAL_CALLS
-									  : LEAST_CALLS;
-		}
+		(void)blocking_seconds(plan, side); /* pages and connections come */
+		blocking[side] = blocking_seconds(plan, side);
 	}
 	double wanted = options->compute * blocking[BENCH_HOST],
 	       both = blocking[BENCH_HOST] + blocking[BENCH_OURS],
 	       all = wanted + both + overlap->row_count * (2 * wanted + both);
-	plan->units = (long)(wanted / unit_seconds(plan->work)) + 1;
 	if (all * options->rounds * LEAST_CALLS > options->limit) {
 		snprintf(overlap->skipped, sizeof overlap->skipped,
 			 "the case takes about %.0f s: more than the limit of %g s",
@@ -205,6 +208,9 @@ make_plan(struct plan *plan, struct bench_overlap *overlap, const struct bench_o
 	double calls = options->seconds / options->rounds / all;
 	plan->calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > BENCH_MAX_CALLS
 		      ? BENCH_MAX_CALLS : (int)calls;
+	/* Once more, since a host is slow in the first dozens of calls of a size. */
+	wanted = options->compute * blocking_seconds(plan, BENCH_HOST);
+	plan->units = (long)(wanted / unit_seconds(plan->work)) + 1;
 	return true;
 }
 
