@@ -33,8 +33,8 @@ bench_print_overlap_head(FILE *out, const struct bench_options *options,
 	fprintf(out, "%-20s %7s %6s %-11s %-6s %8s %8s %5s |%9s %8s %8s %8s %9s %6s |%9s %8s "
 		     "%8s %8s %9s %6s | %6s %s\n",
 		"collective", "bytes", "root", "distribution", "bound", "compute", "interval",
-		"tests", "host:blk", "init", "tests", "wait", "overhead", "avail", "ours:blk", "init",
-		"tests", "wait", "overhead", "avail", "ratio", "[least-most]");
+		"tests", "host:blk", "init", "tests", "wait", "overhead", "avail", "ours:blk",
+		"init", "tests", "wait", "overhead", "avail", "ratio", "[least-most]");
 	fflush(out);
 }
 
