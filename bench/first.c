@@ -159,7 +159,7 @@ bench_first_measure(struct bench_first *first, const struct bench_case *what,
 		gather_part(&first->parts[i], &seen[i], ranks);
 	first->shared = spread_of_growth(before.shared, after.shared, ranks);
 	first->ours = spread_of_growth(before.ours, after.ours, ranks);
-	bool is_right = bench_check(op, BENCH_OURS, first->parts[parts - 1].to);
+	bool is_right = bench_check(op, BENCH_OURS, first->parts[parts - 1].to, false);
 	bench_operation_destroy(op);
 	return is_right;
 }
