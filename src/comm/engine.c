@@ -104,7 +104,7 @@ close_engine(void)
 		cs_report_write(cs_engine.settings.report);
 	}
 	write_learnt();
-	cs_progress_end();
+	cs_progress_thread_end();
 	cs_comms_close();
 	cs_rdma_close();
 	uint64_t charge;

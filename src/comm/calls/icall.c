@@ -423,7 +423,7 @@ cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 	if (is_over)
 		cs_pmpi.Grequest_complete(*request);
 	else
-		cs_progress_started();
+		cs_progress_thread_wake();
 	return MPI_SUCCESS;
 }
 

@@ -56,7 +56,7 @@ cs_icalls_drive(void)
 }
 
 /* Ends the progress thread, if there is one; before the MPI is finalized. */
-void cs_progress_end(void);
+void cs_progress_thread_end(void);
 
 /* Waits until the call of that request is over. Returns at once, false, if it is not one of
  * ours. */

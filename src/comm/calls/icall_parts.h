@@ -66,10 +66,10 @@ enum cs_stepped cs_icalls_step_aside(void);
 
 /* The progress thread: starts, once; `has_spare`: it may take a core's time. False: there is none,
  * which was said. */
-bool cs_progress_start(bool has_spare);
+bool cs_progress_thread_start(bool has_spare);
 /* After a call was started or queued. */
-void cs_progress_started(void);
+void cs_progress_thread_wake(void);
 /* May this process's threads run on two cores for each of so many ranks? */
-bool cs_progress_has_cores(int ranks);
+bool cs_progress_thread_has_cores(int ranks);
 
 #endif

@@ -110,7 +110,7 @@ cs_icalls_find_driver(int ranks,
 	void *hook = start ? NULL : cs_engine.door->lookup("opal_progress_register");
 	int level = MPI_THREAD_SINGLE;
 	enum cs_progress_kind kind = cs_engine.settings.progress;
-	bool has_spare = cs_progress_has_cores(ranks);
+	bool has_spare = cs_progress_thread_has_cores(ranks);
 	memcpy(&start_polled, &start, sizeof start);
 	if (hook)
 		((int (*)(int (*)(void)))hook)(on_progress);
@@ -125,7 +125,7 @@ cs_icalls_find_driver(int ranks,
 	cs_messages_progress = hook;
 	bool wants_thread = kind == CS_PROGRESS_THREAD ||
 			    (kind == CS_PROGRESS_AUTO && (has_spare || !hook));
-	cs_icalls_are_threaded = (wants_thread && cs_progress_start(has_spare)) ||
+	cs_icalls_are_threaded = (wants_thread && cs_progress_thread_start(has_spare)) ||
 				 cs_mpi_is_threaded;
 	cs_host_drive = cs_icalls_drive;
 	cs_comm_end_calls = end;

@@ -46,7 +46,7 @@ run(void *has_spare)
 }
 
 void
-cs_progress_started(void)
+cs_progress_thread_wake(void)
 {
 	if (!is_running)
 		return;
@@ -56,14 +56,14 @@ cs_progress_started(void)
 }
 
 bool
-cs_progress_has_cores(int ranks)
+cs_progress_thread_has_cores(int ranks)
 {
 	cpu_set_t cores;
 	return !sched_getaffinity(0, sizeof cores, &cores) && CPU_COUNT(&cores) >= 2 * ranks;
 }
 
 bool
-cs_progress_start(bool has_spare)
+cs_progress_thread_start(bool has_spare)
 {
 	sigset_t all, before;
 	sigfillset(&all);
@@ -79,7 +79,7 @@ cs_progress_start(bool has_spare)
 }
 
 void
-cs_progress_end(void)
+cs_progress_thread_end(void)
 {
 	if (!is_running)
 		return;
