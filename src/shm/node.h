@@ -109,6 +109,7 @@ struct cs_node {
 	const int *rank_of; /* local rank -> the communicator's; NULL: the same number */
 	int all_ranks, nodes; /* of the communicator */
 	uint64_t calls;            /* number of the last call begun */
+	uint64_t looked_at; /* `calls` when idle teams' pages were last asked for */
 	struct cs_sample {
 		uint64_t at; /* number of the next sampled call; UINT64_MAX: none */
 		void (*tell)(void *user, struct cs_node_op *op);
@@ -138,7 +139,10 @@ struct cs_node {
 		char *base;
 		size_t stride;
 		uint64_t floor; /* all local ranks' area_done are at least this */
-		struct cs_slots slots; /* the same on all local ranks */
+		/* The same on all local ranks: */
+		struct cs_slots slots;
+		uint64_t touched; /* slots taken at least once, from the front */
+		uint64_t choices; /* words of the node's head that were needed */
 		size_t populated[CS_MAX_SLOTS]; /* bytes of each slot mapped here, from its front */
 	} areas[2]; /* by enum cs_area_kind */
 	char *arrivals; /* words of shm/arrive.h, in the segment */

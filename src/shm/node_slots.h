@@ -91,9 +91,11 @@ cs_node_small(struct cs_node_op *op, uint64_t slot)
 	return slot == CS_SLOT_TINY ? node->self->tiny[number] : node->self->small[number];
 }
 
-/* Frees the pages of the own ring, though others have the segment mapped, if all are done with its
- * slots. For a node without a call under way. */
-void cs_node_give_back(struct cs_node *node);
+/* Frees the pages of the own ring and small slots, though others have the segment mapped; never
+ * waits. Returns the bytes that were touched; 0: none were, a call is under way here, or another
+ * rank has not read all of the last one. Not while another thread may begin a call on the node, nor
+ * with a registration of its memory. */
+size_t cs_node_give_back(struct cs_node *node);
 
 /* --- the area (several nodes) ----------------------------------------------------------------- */
 

@@ -138,6 +138,9 @@ void cs_comm_make_team(struct cs_comm *communicator);
  * `may_wait`: they are given up. Set by comm/calls/icall.c with the first of them. */
 extern void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
 void cs_comm_drop_team(struct cs_comm *communicator);
+/* Frees touched pages (cs_node_give_back) of teams without a call since this was last asked, or of
+ * all teams without one under way. Returns their bytes. */
+size_t cs_comms_give_back(bool of_all);
 /* Create and free the attribute's key value; cs_comms_close also drops all teams (at
  * MPI_Finalize). */
 bool cs_comms_open(void);
