@@ -40,7 +40,7 @@ cs_node_give_back(struct cs_node *node)
 	if (!bytes || !is_idle(node))
 		return 0;
 	int saved = errno;
-	free_pages(self->small[0], (const char *)(&self->tiny + 1));
+	free_pages(self->small[0], (const char *)(&self->few + 1));
 	free_pages((const char *)(self + 1),
 		   (const char *)(self + 1) + node->ring.count * node->slot_stride);
 	errno = saved;

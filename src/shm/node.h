@@ -131,7 +131,7 @@ struct cs_node {
 		backoff_for; /* nothing is offered before that call, after a request for help; calls
 			      * of that pause */
 	unsigned short_gets; /* since the last measured one */
-	unsigned small_mapped;     /* bits of CS_SMALL_MAPPED own small slots, then of tiny ones */
+	unsigned small_mapped;     /* bits of CS_SMALL_MAPPED own small slots, of tiny and few ones */
 	uint64_t shared_slot;      /* slot that pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it in use */
 	uint64_t shared_after;     /* done value from which on it may be written */

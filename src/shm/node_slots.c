@@ -59,12 +59,18 @@ populate_slot(struct cs_node_op *op, uint64_t number, size_t bytes)
 void
 cs_node_map_small(struct cs_node *node, unsigned bit)
 {
+	struct cs_rank_head *self = node->self;
 	size_t populated = 0, most = CS_SMALL_MAPPED * CS_SMALL;
-	char *first = (char *)node->self->small + bit * most;
-	if (first == (char *)node->self->tiny)
-		most = sizeof node->self->tiny;
+	char *first = self->small[(size_t)__builtin_ctz(bit) * CS_SMALL_MAPPED % CS_LINES];
+	if (bit == CS_TINY_BIT) {
+		first = self->tiny[0];
+		most = sizeof self->tiny;
+	} else if (bit == CS_FEW_BIT) {
+		first = self->few[0];
+		most = sizeof self->few;
+	}
 	populate(node, first, &populated, most, most);
-	node->small_mapped |= 1u << bit;
+	node->small_mapped |= bit;
 }
 
 /* May memory be written that is free from done value `tag` on? Not while an operation that has it

@@ -13,13 +13,14 @@
 static long
 touched(void)
 {
-	char line[512];
+	char line[512], access[5];
+	unsigned long from, to;
 	long sum = 0, kilobytes;
 	int is_ours = 0;
 	FILE *file = fopen("/proc/self/smaps", "r");
 	CHECK(file != NULL, "/proc/self/smaps cannot be read");
 	while (file && fgets(line, sizeof line, file)) {
-		if (strstr(line, "rw-s"))
+		if (sscanf(line, "%lx-%lx %4s ", &from, &to, access) == 3)
 			is_ours = strstr(line, "/memfd:collshim") != NULL;
 		else if (is_ours && sscanf(line, "Rss: %ld kB", &kilobytes) == 1)
 			sum += kilobytes << 10;

@@ -525,6 +525,38 @@ TEST(a_ring_grows_only_when_its_owner_would_wait)
 	clear(nodes);
 }
 
+/* As long as the reader keeps up, calls go round in the first few; a call that the reader has not
+ * begun has its data still. */
+TEST(small_slots_are_few_unless_a_reader_is_behind)
+{
+	struct cs_node nodes[RANKS];
+	uint64_t seed = first_seed(), behind = 0;
+	make(nodes, 2);
+	for (int call = 0; call < 2000; call++) {
+		uint64_t apart = call < 500 ? CS_FEW : CS_LINES;
+		cs_node_begin(&ops[0]);
+		struct cs_line *line = cs_node_line(&ops[0]);
+		line->slot = cs_node_small_slot(&ops[0], CS_SMALL);
+		memset(cs_node_small(&ops[0], line->slot), (int)(ops[0].number % 251), CS_SMALL);
+		cs_node_publish(&ops[0], line, 1);
+		cs_node_end(&ops[0]);
+		assert_true(call >= 500 || line->slot == CS_SLOT_FEW);
+		behind += line->slot == CS_SLOT_SMALL;
+		for (uint64_t keep = random_below(&seed, (uint32_t)apart);
+		     nodes[1].calls + keep < nodes[0].calls;) {
+			cs_node_begin(&ops[1]);
+			const struct cs_line *read = cs_node_await(&ops[1], 0, 1);
+			const char *data = cs_node_slot_of(&ops[1], 0, read->slot, 0);
+			assert_int_equal((unsigned char)data[0], ops[1].number % 251);
+			assert_int_equal((unsigned char)data[CS_SMALL - 1], ops[1].number % 251);
+			cs_node_end(&ops[1]);
+		}
+	}
+	assert_int_equal(nodes[0].small_mapped, CS_FEW_BIT | (CS_TINY_BIT - 1));
+	assert_in_range(behind, 1, 1500);
+	clear(nodes);
+}
+
 /* Pages of rank 0's ring that there are, as rank 1 has it mapped. */
 static size_t
 pages_there(struct cs_node *nodes)
