@@ -257,8 +257,8 @@ struct bench_first {
 
 /* Collective over all ranks: the calls of a case from the first one on, through MPI_X, and then, on
  * a communicator of their own, through PMPI_X. The first case of a job (`is_first`) is on
- * MPI_COMM_WORLD, and is right when nothing but this has been done with the MPI since MPI_Init; each
- * other one is on a duplicate that is never freed, so that it finds no memory of a former team.
+ * MPI_COMM_WORLD, and is right when nothing but this has been done with the MPI since MPI_Init;
+ * each other one is on a duplicate that is never freed, so that it finds no former team's memory.
  * False if the last result was wrong: the fault has been told by then. The numbers are filled in at
  * rank 0 only. */
 bool bench_first_measure(struct bench_first *first, const struct bench_case *what, bool is_first,

@@ -151,13 +151,12 @@ bench_print_first_head(FILE *out, const struct bench_options *options,
 	fprintf(out, "# us of a call: %s, by the number of calls. A rank's page faults in all "
 		     "these calls, and bytes of\n"
 		     "# shared memory that it has touched in them: mean over the ranks, and the "
-		     "most of one. Behind them the\n"
+		     "most of one. Last the\n"
 		     "# sum of calls 2 to 300, the host's by PMPI afterwards, and host / ours\n",
 		has_own_times ? "the longest of the ranks' own times"
 			      : "first rank in to last rank out");
-	fprintf(out, "%-20s %7s %6s %-11s %10s %10s %10s %10s %10s %13s %7s %13s %13s %10s %10s %6s\n",
-		"collective",
-		"bytes", "root", "distribution",
+	fprintf(out, "%-20s %7s %6s %-11s %10s %10s %10s %10s %10s %13s %7s %13s %13s %10s %10s "
+		     "%6s\n", "collective", "bytes", "root", "distribution",
 		"call 1", "2-10", "11-100", "101-300", "301-1000", "minor faults", "major",
 		"touched", "of collshim's", "host 2-300", "ours 2-300", "ratio");
 	fflush(out);

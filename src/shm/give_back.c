@@ -17,7 +17,7 @@ free_pages(const char *from, const char *to)
 		madvise((void *)first, end - first, MADV_REMOVE);
 }
 
-/* Has this rank left its last call, and has each other rank read all of that and of earlier ones? */
+/* Has this rank left its last call, and has each other one read all of that and of those before? */
 static bool
 is_idle(struct cs_node *node)
 {

@@ -310,8 +310,8 @@ area_floor(const struct cs_node_op *op, enum cs_area_kind kind)
 	return floor;
 }
 
-/* Are all local ranks done with the area's first `count` slots, and with half of the touched ones, so
- * that a rank that goes ahead does not wait for each slot in turn? */
+/* Are all local ranks done with the area's first `count` slots, and with half of the touched ones,
+ * so that a rank that goes ahead does not wait for each slot in turn? */
 static bool
 is_front_free(const struct cs_node_op *op, enum cs_area_kind kind, uint64_t count)
 {

@@ -98,8 +98,8 @@ cs_node_small_slot(struct cs_node_op *op, size_t bytes)
 	       : cs_node_few_suffice(op) ? CS_SLOT_FEW : CS_SLOT_SMALL;
 }
 
-/* Memory of this call's small slot, of any kind: free once cs_node_line has returned. Its pages, and
- * those of some that follow it, are mapped if they have not been. */
+/* Memory of this call's small slot, of any kind: free once cs_node_line has returned. Its pages,
+ * and those of some that follow it, are mapped if they have not been. */
 void cs_node_map_small(struct cs_node *node, unsigned bit);
 static inline char *
 cs_node_small(struct cs_node_op *op, uint64_t slot)

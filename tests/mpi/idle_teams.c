@@ -60,7 +60,7 @@ main(int argc, char **argv)
 	}
 	long all = touched();
 	CHECK(one >= BYTES, "one team has touched %ld bytes", one);
-	/* All but the last few: a team is idle if it has made no call since another one was made. */
+	/* Of all but the last few: idle is who has made no call since another team was made. */
 	CHECK(all <= COMMS / 2 * one, "%d teams have %ld bytes, where one had touched %ld", COMMS,
 	      all, one);
 	if (rank == 0)

@@ -52,7 +52,8 @@ static void
 make_with(struct cs_node *nodes, size_t slots, size_t slot_bytes)
 {
 	struct cs_node_shape shape = { .size = RANKS, .slots = slots, .slot_bytes = slot_bytes,
-				       .area_slots = given_area_slots, .area_bytes = given_area_slots * SLOT,
+				       .area_slots = given_area_slots,
+				       .area_bytes = given_area_slots * SLOT,
 				       .spin = 1, .yields = 2, .facts = given };
 	struct cs_segment segments[RANKS] = { { .fd = -1 }, { .fd = -1 } };
 	size_t bytes = cs_node_bytes(&shape);

@@ -195,15 +195,16 @@ cs_comms_give_back(bool of_all)
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < BUCKETS; i++)
 		for (struct cs_comm *one = living[i]; one; one = one->next) {
-			struct cs_node *node = &one->seat->team.node;
+			struct cs_seat *seat = one->seat;
+			struct cs_node *node = &seat->team.node;
 			/* Committed pages stay: without memory, touching them again would be
 			 * SIGBUS. */
-			if (one->state != CS_COMM_TEAM || one->seat->pin ||
+			if (one->state != CS_COMM_TEAM || seat->pin ||
 			    !node->segment.handle.may_come_late)
 				continue;
-			if (of_all || node->looked_at == node->calls)
+			if (of_all || seat->looked_at == node->calls)
 				bytes += cs_node_give_back(node);
-			node->looked_at = node->calls;
+			seat->looked_at = node->calls;
 		}
 	pthread_mutex_unlock(&lock);
 	if (bytes)

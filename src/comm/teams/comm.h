@@ -35,6 +35,7 @@ struct cs_seat {
 	struct cs_team team;
 	struct cs_group leaders, everyone;
 	struct cs_ledger_page page; /* open for a team of all ranks */
+	uint64_t looked_at; /* the node's calls when idle teams were last looked for */
 	void *own_node; /* words of a node of one rank, if each has one; else NULL */
 	void *pin; /* registration of the node's segment for verbs; NULL: none */
 	/* Made at its first use (comm/teams/rma_window.h); NULL: none. */
