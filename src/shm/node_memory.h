@@ -108,8 +108,8 @@ struct cs_node_head {
 	/* The call number of the last verdict written, and verdicts. */
 	_Alignas(CS_APART) _Atomic uint64_t verdict_call;
 	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT][CS_VERDICT_WORDS];
-	/* By enum cs_area_kind and number of the choice modulo CS_MAX_SLOTS: that number plus 1, and
-	 * in bit 0 whether the next slots are at the area's front again. */
+	/* By enum cs_area_kind and number of the choice modulo CS_MAX_SLOTS: that number plus 1,
+	 * and in bit 0 whether the next slots are at the area's front again. */
 	_Alignas(CS_APART) _Atomic uint64_t choices[2][CS_MAX_SLOTS];
 	/* Written by local rank 0 when the node is made; 0: not known. */
 	_Alignas(CS_APART) uint32_t facts[CS_FACTS_MEASURED];

@@ -645,7 +645,7 @@ take_areas(uint64_t most_apart, uint64_t *seed)
 	enum { CALLS = 5000 };
 	static uint64_t slot_of[CALLS]; /* plus 1; 0: not taken yet */
 	struct cs_node nodes[RANKS];
-	uint64_t left[RANKS] = { 0 }, until[CS_MAX_SLOTS] = { 0 }, grown = 0;
+	uint64_t left[RANKS] = { 0 }, until[CS_MAX_SLOTS] = { 0 }, touched = 0;
 	char *slots[RANKS] = { NULL };
 	memset(slot_of, 0, sizeof slot_of);
 	given_area_slots = 4;
@@ -655,8 +655,8 @@ take_areas(uint64_t most_apart, uint64_t *seed)
 	while (left[0] < CALLS - 1 && left[1] < CALLS - 1) {
 		int local = (int)random_below(seed, RANKS);
 		struct cs_area *area = &nodes[local].areas[CS_AREA_SMALL_SLOTS];
-		uint64_t call = left[local], both = left[0] < left[1] ? left[0] : left[1],
-			 touched = area->touched, unread = 0;
+		uint64_t call = left[local], unread = 0,
+			 both = left[0] < left[1] ? left[0] : left[1];
 		if (call - both >= most_apart)
 			continue;
 		if (slots[local]) {
@@ -678,11 +678,11 @@ take_areas(uint64_t most_apart, uint64_t *seed)
 		assert_true(until[number] <= both);
 		for (uint64_t k = 0; k < (touched + 1) / 2; k++)
 			unread += until[k] > both;
-		assert_true(area->touched == touched || !touched || unread);
-		grown = area->touched > grown ? area->touched : grown;
+		assert_true(number < touched || !touched || unread);
+		touched = number < touched ? touched : number + 1;
 		until[number] = call + 1;
 	}
-	assert_in_range(grown, 1, 2 * most_apart);
+	assert_in_range(touched, 1, 2 * most_apart);
 	clear(nodes);
 }
 
