@@ -6,6 +6,7 @@
  * 	operation   buffers, the calls, known answers  measure        warm up, alternate, take times
  * 	first       from the first call on (--from-first)
  * 	imbalance   calls to which ranks come late (--imbalance)
+ * 	overlap     calls that are computed over (--overlap)
  * 	facts       of a node, for a tuning file (--node)
  * 	loggp       what a message costs (--loggp)     loggp_fit      parameters out of round trips
  * 	output      table, JSON, progress
@@ -15,6 +16,7 @@
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
+#include "base/parse.h"
 #include "base/status.h"
 #include "coll/coll.h"
 #include "trace/imbalance.h"
@@ -31,6 +33,8 @@
 #define BENCH_MAX_CALLS 5000 /* timed calls (or rows of calls) in one block */
 #define BENCH_MAX_CASES 1024 /* of --cases */
 #define BENCH_MAX_PATTERNS 8 /* of --imbalance */
+#define BENCH_MAX_INTERVALS 16 /* of --overlap */
+#define BENCH_ONE_TEST SIZE_MAX /* among them */
 
 enum bench_side { BENCH_HOST, BENCH_OURS, BENCH_SIDES };
 
@@ -104,8 +108,12 @@ struct bench_options {
 	struct bench_pattern patterns[BENCH_MAX_PATTERNS];
 	int pattern_count;
 	uint64_t seed; /* of random patterns */
-	const char *json;
-	bool is_quiet, wants_loggp, wants_facts, wants_first, wants_help, wants_version;
+	size_t intervals[BENCH_MAX_INTERVALS]; /* bytes between tests, 0: none; BENCH_ONE_TEST */
+	int interval_count;
+	double compute; /* times the host's blocking call */
+	const char *json, *svg;
+	bool is_quiet, wants_loggp, wants_facts, wants_first, wants_overlap, wants_help,
+	     wants_version;
 };
 
 /* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
@@ -157,10 +165,15 @@ void bench_operation_destroy(struct bench_operation *operation);
 int bench_operation_root(const struct bench_operation *operation, int n);
 /* The n-th call: takes the n-th root and the n-th buffers, round and round. */
 void bench_operation_call(const struct bench_operation *operation, enum bench_side side, int n);
+/* The n-th call's non-blocking form; `request` is an MPI_Request *, NULL: the blocking call. */
+void bench_operation_start(const struct bench_operation *operation, enum bench_side side, int n,
+			   void *request);
+/* MPI_Wait of that side. */
+void bench_wait(enum bench_side side, void *request);
 /* Clears the receive buffer, makes the n-th call, and looks at every byte. False and *fault filled
  * in if one is wrong on this rank. */
 bool bench_operation_check(const struct bench_operation *operation, enum bench_side side, int n,
-			   struct bench_fault *fault);
+			   bool is_nonblocking, struct bench_fault *fault);
 /* Bytes that have to be read or written by all ranks together, whatever the algorithm. */
 double bench_operation_least_bytes(const struct bench_operation *operation);
 
@@ -221,7 +234,10 @@ struct bench_operation *bench_prepare(const struct bench_case *what,
 				      char skipped[160]);
 /* Collective over all ranks: makes the n-th call and looks at its result; with rotating roots three
  * calls stand for all. False if one was wrong, which has been told on stderr by then. */
-bool bench_check(const struct bench_operation *op, enum bench_side side, int first_call);
+bool bench_check(const struct bench_operation *op, enum bench_side side, int first_call,
+		 bool is_nonblocking);
+/* The same of both sides. */
+bool bench_check_both(const struct bench_operation *op, int first_call, bool is_nonblocking);
 
 /* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by
  * then. The times are filled in at rank 0 only. */
@@ -300,6 +316,40 @@ bool bench_late_measure(struct bench_late *late, const struct bench_case *what,
 			const struct bench_pattern *pattern, const struct bench_options *options,
 			const struct bench_world *world);
 
+/* --- overlap.c -------------------------------------------------------------------------------- */
+
+enum bench_work { BENCH_CORE, BENCH_MEMORY, BENCH_WORKS }; /* computations, by their bound */
+
+/* Calls of one case that are started, computed over and waited for, in seconds; all times are the
+ * longest of the ranks' own, medians. */
+struct bench_overlap {
+	struct bench_case what;
+	enum bench_work work;
+	size_t bytes;
+	char skipped[160];           /* why there are no times; "" if there are */
+	int rounds, calls;           /* in each round, of each row and side */
+	double compute;              /* alone */
+	double blocking[BENCH_SIDES];
+	int row_count;
+	struct bench_overlap_row {
+		size_t interval; /* as asked for; BENCH_ONE_TEST */
+		int tests;
+		struct bench_overlap_times {
+			double init, tests, wait;
+			double overhead; /* of these three */
+			double total;    /* from start to end */
+			double availability;
+		} side[BENCH_SIDES];
+		double ratio, ratio_min, ratio_max; /* of overheads, host / ours, per round */
+	} rows[BENCH_MAX_INTERVALS];
+};
+
+/* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by
+ * then. The times are filled in at rank 0 only. */
+bool bench_overlap_measure(struct bench_overlap *overlap, const struct bench_case *what,
+			   enum bench_work work, const struct bench_options *options,
+			   const struct bench_world *world);
+
 /* --- loggp_fit.c ------------------------------------------------------------------------------ */
 
 /* PRTT(n, d, s) (seed 000, 4.3.3): n messages of s bytes, one each d seconds, until the answer of s
@@ -376,6 +426,17 @@ void bench_print_first(FILE *out, const struct bench_first *first, bool has_own_
 void bench_print_late_head(FILE *out, const struct bench_options *options,
 			   const struct bench_world *world);
 void bench_print_late(FILE *out, const struct bench_late *late);
+
+/* A case of --overlap. */
+void bench_print_overlap_head(FILE *out, const struct bench_options *options,
+			      const struct bench_world *world);
+void bench_print_overlap(FILE *out, const struct bench_overlap *overlap);
+extern const char *const bench_work_names[BENCH_WORKS];
+/* At any time as much as there is of them. */
+void bench_draw_overlaps(FILE *out, const struct bench_overlap *overlaps, int count,
+			 const struct bench_options *options);
+/* "none", "one", "4K". */
+const char *bench_interval_text(char text[CS_NUMBER_TEXT], size_t interval);
 /* Shared parts of all tables: the job; variables of collshim's that are set; the case's first
  * columns. */
 void bench_print_world(FILE *out, const struct bench_world *world);
@@ -387,8 +448,9 @@ struct bench_findings {
 	const struct bench_result *results;
 	const struct bench_first *firsts; /* NULL: not these */
 	const struct bench_late *lates;   /* NULL: not these */
+	const struct bench_overlap *overlaps; /* NULL: not these */
 	double init_seconds;              /* the longest of the ranks' MPI_Init, with firsts */
-	int count; /* of results, firsts or lates */
+	int count; /* of results, firsts, lates or overlaps */
 	const struct bench_network *network; /* NULL: cases */
 	bool is_complete;
 };
@@ -398,6 +460,9 @@ struct bench_findings {
  * set. */
 bool bench_write_json(const struct bench_options *options, const struct bench_world *world,
 		      const struct bench_findings *findings);
+/* The same of the pictures of --overlap. */
+bool bench_write_svg(const struct bench_options *options, const struct bench_world *world,
+		     const struct bench_findings *findings);
 /* "37 % allgatherv 8K, about 12 s left" on stderr, not more often than twice a second. */
 void bench_progress(const char *next, int done, int all);
 

@@ -78,19 +78,21 @@ list_cases(const struct bench_options *options, int *count)
 	return cases;
 }
 
-/* The JSON so far. False on all ranks if rank 0 cannot write it. */
+/* The JSON and pictures so far. False on all ranks if rank 0 cannot write it. */
 static bool
 save(const struct bench_options *options, const struct bench_world *world,
      const struct bench_findings *findings)
 {
 	int is_written = 1;
-	if (!options->json)
+	if (!options->json && !options->svg)
 		return true;
 	if (world->rank == 0) {
-		is_written = bench_write_json(options, world, findings);
+		const char *path = options->json;
+		is_written = !path || bench_write_json(options, world, findings);
+		if (is_written && (path = options->svg))
+			is_written = bench_write_svg(options, world, findings);
 		if (!is_written)
-			fprintf(stderr, "collshim-bench: %s cannot be written: %m\n",
-				options->json);
+			fprintf(stderr, "collshim-bench: %s cannot be written: %m\n", path);
 	}
 	/* Ranks that poll under SCHED_RR leave the kernel's own threads a twentieth of the time,
 	 * and a file waits for those (seen: 1 s for each, 4 ranks on 2 cores). */
@@ -131,58 +133,74 @@ measure_network(const struct bench_options *options, const struct bench_world *w
 	return !save(options, world, &findings);
 }
 
-/* Exit code. */
-static int
-measure_all(const struct bench_options *options, const struct bench_world *world)
+/* Kinds of findings of a case; each is found once for each of its variants. */
+struct kind {
+	size_t bytes; /* of one */
+	void (*head)(FILE *, const struct bench_options *, const struct bench_world *);
+	bool (*measure)(void *, const struct bench_case *, int variant,
+			const struct bench_options *, const struct bench_world *);
+	void (*print)(FILE *, const void *);
+};
+
+static bool
+measure_case(void *found, const struct bench_case *what, int variant,
+	     const struct bench_options *options, const struct bench_world *world)
 {
-	int count = 0;
-	struct bench_case *cases = list_cases(options, &count);
-	struct bench_result *results = calloc((size_t)count, sizeof *results);
-	int has_memory = cases && results, have_all;
-	PMPI_Allreduce(&has_memory, &have_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	bool speaks = world->rank == 0, has_table = !options->json || strcmp(options->json, "-") !=
-						    0;
-	int code = 0;
-	if (!have_all) {
-		if (speaks)
-			fprintf(stderr, "collshim-bench: no memory for %d cases\n", count);
-		code = 1;
-	}
-	struct bench_findings findings = { .results = results };
-	if (code == 0 && !save(options, world, &findings)) /* better now than after an hour */
-		code = 1;
-	if (!options->is_quiet && code == 0)
-		bench_tell_busy(world);
-	if (speaks && has_table && code == 0)
-		bench_print_head(stdout, options, world);
-	for (int i = 0; i < count && code == 0; i++) {
-		if (speaks && !options->is_quiet)
-			tell_progress(&cases[i], i, count);
-		if (!bench_measure(&results[i], &cases[i], options, world)) {
-			code = 1;
-			break;
-		}
-		if (speaks && has_table)
-			bench_print_result(stdout, &results[i]);
-		findings.count = i + 1;
-		findings.is_complete = i + 1 == count;
-		code = !save(options, world, &findings);
-	}
-	free(cases);
-	free(results);
-	return code;
+	(void)variant;
+	return bench_measure(found, what, options, world);
 }
+
+static void
+print_case(FILE *out, const void *found)
+{
+	bench_print_result(out, found);
+}
+
+static bool
+measure_late(void *found, const struct bench_case *what, int variant,
+	     const struct bench_options *options, const struct bench_world *world)
+{
+	return bench_late_measure(found, what, &options->patterns[variant], options, world);
+}
+
+static void
+print_late(FILE *out, const void *found)
+{
+	bench_print_late(out, found);
+}
+
+static bool
+measure_overlap(void *found, const struct bench_case *what, int variant,
+		const struct bench_options *options, const struct bench_world *world)
+{
+	return bench_overlap_measure(found, what, (enum bench_work)variant, options, world);
+}
+
+static void
+print_overlap(FILE *out, const void *found)
+{
+	bench_print_overlap(out, found);
+}
+
+static const struct kind
+	plain = { sizeof(struct bench_result), bench_print_head, measure_case, print_case },
+	late = { sizeof(struct bench_late), bench_print_late_head, measure_late, print_late },
+	overlap = { sizeof(struct bench_overlap), bench_print_overlap_head, measure_overlap,
+		    print_overlap };
 
 /* Exit code. */
 static int
-measure_late(const struct bench_options *options, const struct bench_world *world)
+measure_all(const struct kind *kind, int variants, const struct bench_options *options,
+	    const struct bench_world *world)
 {
-	int count = 0, code = 0, done = 0;
+	int count = 0, code = 0;
 	struct bench_case *cases = list_cases(options, &count);
-	int all = count * options->pattern_count;
-	struct bench_late *lates = calloc((size_t)all + 1, sizeof *lates);
-	struct bench_findings findings = { .lates = lates };
-	int has_memory = cases && lates, have_all;
+	int all = count * variants;
+	char *found = calloc((size_t)all + 1, kind->bytes);
+	struct bench_findings findings = { .results = kind == &plain ? (void *)found : NULL,
+					   .lates = kind == &late ? (void *)found : NULL,
+					   .overlaps = kind == &overlap ? (void *)found : NULL };
+	int has_memory = cases && found, have_all;
 	PMPI_Allreduce(&has_memory, &have_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
 	bool speaks = world->rank == 0, has_table = !options->json || strcmp(options->json, "-") !=
 						    0;
@@ -191,30 +209,29 @@ measure_late(const struct bench_options *options, const struct bench_world *worl
 			fprintf(stderr, "collshim-bench: no memory for %d cases\n", all);
 		code = 1;
 	}
-	if (code == 0 && !save(options, world, &findings))
+	if (code == 0 && !save(options, world, &findings)) /* better now than after an hour */
 		code = 1;
 	if (!options->is_quiet && code == 0)
 		bench_tell_busy(world);
 	if (speaks && has_table && code == 0)
-		bench_print_late_head(stdout, options, world);
-	for (; done < all && code == 0; done++) {
-		const struct bench_case *what = &cases[done / options->pattern_count];
+		kind->head(stdout, options, world);
+	for (int i = 0; i < all && code == 0; i++) {
+		const struct bench_case *what = &cases[i / variants];
+		void *one = found + (size_t)i * kind->bytes;
 		if (speaks && !options->is_quiet)
-			tell_progress(what, done, all);
-		if (!bench_late_measure(&lates[done], what,
-					&options->patterns[done % options->pattern_count], options,
-					world)) {
+			tell_progress(what, i, all);
+		if (!kind->measure(one, what, i % variants, options, world)) {
 			code = 1;
 			break;
 		}
 		if (speaks && has_table)
-			bench_print_late(stdout, &lates[done]);
-		findings.count = done + 1;
-		findings.is_complete = done + 1 == all;
+			kind->print(stdout, one);
+		findings.count = i + 1;
+		findings.is_complete = i + 1 == all;
 		code = !save(options, world, &findings);
 	}
 	free(cases);
-	free(lates);
+	free(found);
 	return code;
 }
 
@@ -307,9 +324,11 @@ main(int argc, char **argv)
 			fprintf(stderr, "collshim-bench: --imbalance: %s\n", complaint);
 		code = 2;
 	} else if (options.pattern_count) {
-		code = measure_late(&options, &world);
+		code = measure_all(&late, options.pattern_count, &options, &world);
 	} else {
-		code = measure_all(&options, &world);
+		code = options.wants_overlap
+		       ? measure_all(&overlap, BENCH_WORKS, &options, &world)
+		       : measure_all(&plain, 1, &options, &world);
 	}
 	bench_late_unload(&options);
 	MPI_Finalize();

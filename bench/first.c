@@ -184,7 +184,7 @@ bench_first_measure(struct bench_first *first, const struct bench_case *what, bo
 	struct touched after = look_at_memory();
 	first->shared = spread_of_growth(before.shared, after.shared, ranks);
 	first->ours = spread_of_growth(before.ours, after.ours, ranks);
-	bool is_right = bench_check(op, BENCH_OURS, first->parts[parts - 1].to);
+	bool is_right = bench_check(op, BENCH_OURS, first->parts[parts - 1].to, false);
 	PMPI_Comm_dup(MPI_COMM_WORLD, &host);
 	op->comm = &host;
 	run_parts(hosts, parts < BENCH_PARTS ? parts : BENCH_PARTS - 1, op, BENCH_HOST,

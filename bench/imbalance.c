@@ -280,12 +280,6 @@ run_rounds(struct bench_late *late, const struct late_plan *plan)
 	return have_all;
 }
 
-static bool
-check_both(const struct bench_operation *op, int first_call)
-{
-	return bench_check(op, BENCH_HOST, first_call) && bench_check(op, BENCH_OURS, first_call);
-}
-
 /* Rank 0 reads, and tells the others. */
 bool
 bench_late_load(struct bench_options *options, const struct bench_world *world,
@@ -351,7 +345,7 @@ bench_late_measure(struct bench_late *late, const struct bench_case *what,
 				  .job.ranks = world->ranks,
 				  .has_one_clock = world->has_one_clock,
 				  .margin = (int64_t)MARGIN_NS * sharing };
-	bool is_right = check_both(op, 0);
+	bool is_right = bench_check_both(op, 0, false);
 	int *node_of = is_right ? find_nodes(world->ranks, &plan.job.nodes) : NULL;
 	plan.job.node_of = node_of;
 	if (is_right && !node_of)
@@ -361,7 +355,7 @@ bench_late_measure(struct bench_late *late, const struct bench_case *what,
 		late->calls = plan.calls;
 		if (!run_rounds(late, &plan))
 			snprintf(late->skipped, sizeof late->skipped, "no memory for the times");
-		is_right = check_both(op, 1);
+		is_right = bench_check_both(op, 1, false);
 	}
 	free(node_of);
 	bench_operation_destroy(op);

@@ -304,7 +304,7 @@ bound_of(const struct bench_result *result, const struct bench_operation *op,
 /* Every rank's view; the lowest rank with a fault tells it. */
 static bool
 agree_on_fault(bool is_right, const struct bench_operation *op, enum bench_side side, int n,
-	       const struct bench_fault *fault)
+	       bool is_nonblocking, const struct bench_fault *fault)
 {
 	int mine = is_right ? op->ranks : op->rank, first, wrong = !is_right, all_wrong;
 	PMPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -317,10 +317,11 @@ agree_on_fault(bool is_right, const struct bench_operation *op, enum bench_side 
 		if (coll->rooted)
 			snprintf(root, sizeof root, ", root %d", bench_operation_root(op, n));
 		fprintf(stderr,
-			"collshim-bench: WRONG RESULT of %s, %zu bytes%s, %d ranks, distribution "
+			"collshim-bench: WRONG RESULT of %s%s, %zu bytes%s, %d ranks, distribution "
 			"%s, by %s: rank %d: %s "
 			"(%d of the ranks have a wrong result)\n",
-			coll->name, op->what.size, root, op->ranks,
+			is_nonblocking ? "non-blocking " : "", coll->name, op->what.size, root,
+			op->ranks,
 			bench_distribution_names[op->what.distribution], side == BENCH_HOST
 			? "the host (PMPI)" : "ours (MPI)", op->rank, fault->text, all_wrong);
 	}
@@ -328,23 +329,25 @@ agree_on_fault(bool is_right, const struct bench_operation *op, enum bench_side 
 }
 
 bool
-bench_check(const struct bench_operation *op, enum bench_side side, int first_call)
+bench_check(const struct bench_operation *op, enum bench_side side, int first_call,
+	    bool is_nonblocking)
 {
 	int calls[3] = { first_call, first_call + op->ranks / 2, first_call + op->ranks - 1 };
 	bool is_rotating = cs_colls[op->what.coll].rooted && op->what.root == BENCH_ROOT_ROTATE;
 	for (int k = 0; k < (is_rotating ? 3 : 1); k++) {
 		struct bench_fault fault = { "" };
-		bool is_right = bench_operation_check(op, side, calls[k], &fault);
-		if (!agree_on_fault(is_right, op, side, calls[k], &fault))
+		bool is_right = bench_operation_check(op, side, calls[k], is_nonblocking, &fault);
+		if (!agree_on_fault(is_right, op, side, calls[k], is_nonblocking, &fault))
 			return false;
 	}
 	return true;
 }
 
-static bool
-check_both(const struct bench_operation *op, int first_call)
+bool
+bench_check_both(const struct bench_operation *op, int first_call, bool is_nonblocking)
 {
-	return bench_check(op, BENCH_HOST, first_call) && bench_check(op, BENCH_OURS, first_call);
+	return bench_check(op, BENCH_HOST, first_call, is_nonblocking) &&
+	       bench_check(op, BENCH_OURS, first_call, is_nonblocking);
 }
 
 /* --- times ------------------------------------------------------------------------------------ */
@@ -570,7 +573,7 @@ bench_measure(struct bench_result *result, const struct bench_case *what,
 		return true;
 	result->bytes = op->bytes;
 	struct plan plan;
-	bool is_right = check_both(op, 0);
+	bool is_right = bench_check_both(op, 0, false);
 	if (is_right && make_plan(&plan, op, options, world, result->skipped)) {
 		if (!run_rounds(result, op, &plan))
 			snprintf(result->skipped, sizeof result->skipped,
@@ -580,7 +583,7 @@ bench_measure(struct bench_result *result, const struct bench_case *what,
 		result->batch = plan.batch;
 		/* Once more: what was right when all was quiet may not be after thousands of calls
 		 * in a row. */
-		is_right = check_both(op, 1);
+		is_right = bench_check_both(op, 1, false);
 		if (world->rank == 0)
 			result->bound = bound_of(result, op, options, world);
 	}

@@ -351,71 +351,90 @@ bench_operation_root(const struct bench_operation *op, int n)
 	}
 }
 
-#define CALL(name, ...) (side == BENCH_HOST ? PMPI_##name(__VA_ARGS__) : MPI_##name(__VA_ARGS__))
+/* CALL(B, b, cast, ...): MPI_Bcast, or MPI_Ibcast with a request, of that side. */
+#define CALL(B, b, cast, ...) \
+	(request ? side == BENCH_HOST ? PMPI_I##b##cast(__VA_ARGS__, request) \
+				      : MPI_I##b##cast(__VA_ARGS__, request) \
+		 : side == BENCH_HOST ? PMPI_##B##cast(__VA_ARGS__) : MPI_##B##cast(__VA_ARGS__))
 
 void
 bench_operation_call(const struct bench_operation *op, enum bench_side side, int n)
 {
+	bench_operation_start(op, side, n, NULL);
+}
+
+void
+bench_wait(enum bench_side side, void *request)
+{
+	side == BENCH_HOST ? PMPI_Wait(request, MPI_STATUS_IGNORE)
+			   : MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+void
+bench_operation_start(const struct bench_operation *op, enum bench_side side, int n,
+		      void *for_request)
+{
+	MPI_Request *request = for_request;
 	int buffer = n % op->buffers, root = bench_operation_root(op, n), count = op->count;
 	unsigned char *send = op->send[buffer], *recv = op->recv[buffer];
 	MPI_Comm comm = op->comm ? *(const MPI_Comm *)op->comm : MPI_COMM_WORLD;
 	switch (op->what.coll) {
 	case CS_ALLGATHER:
-		CALL(Allgather, send, count, MPI_BYTE, recv, count, MPI_BYTE, comm);
+		CALL(A, a, llgather, send, count, MPI_BYTE, recv, count, MPI_BYTE, comm);
 		break;
 	case CS_ALLGATHERV:
-		CALL(Allgatherv, send, op->counts[op->rank], MPI_BYTE, recv, op->counts,
+		CALL(A, a, llgatherv, send, op->counts[op->rank], MPI_BYTE, recv, op->counts,
 		     op->offsets, MPI_BYTE, comm);
 		break;
 	case CS_ALLREDUCE:
-		CALL(Allreduce, send, recv, count, MPI_INT, MPI_SUM, comm);
+		CALL(A, a, llreduce, send, recv, count, MPI_INT, MPI_SUM, comm);
 		break;
 	case CS_ALLTOALL:
-		CALL(Alltoall, send, count, MPI_BYTE, recv, count, MPI_BYTE, comm);
+		CALL(A, a, lltoall, send, count, MPI_BYTE, recv, count, MPI_BYTE, comm);
 		break;
 	case CS_ALLTOALLV:
-		CALL(Alltoallv, send, op->send_counts, op->send_offsets, MPI_BYTE, recv, op->counts,
-		     op->offsets, MPI_BYTE, comm);
+		CALL(A, a, lltoallv, send, op->send_counts, op->send_offsets, MPI_BYTE, recv,
+		     op->counts, op->offsets, MPI_BYTE, comm);
 		break;
 	case CS_ALLTOALLW:
-		CALL(Alltoallw, send, op->send_counts, op->send_offsets, op->types, recv,
+		CALL(A, a, lltoallw, send, op->send_counts, op->send_offsets, op->types, recv,
 		     op->counts, op->offsets, op->types, comm);
 		break;
 	case CS_BARRIER:
-		CALL(Barrier, comm);
+		CALL(B, b, arrier, comm);
 		break;
 	case CS_BCAST: /* the root sends from one buffer, so that its pattern is its own however
 			* roots rotate */
-		CALL(Bcast, op->rank == root ? send : recv, count, MPI_BYTE, root, comm);
+		CALL(B, b, cast, op->rank == root ? send : recv, count, MPI_BYTE, root, comm);
 		break;
 	case CS_EXSCAN:
-		CALL(Exscan, send, recv, count, MPI_INT, MPI_SUM, comm);
+		CALL(E, e, xscan, send, recv, count, MPI_INT, MPI_SUM, comm);
 		break;
 	case CS_GATHER:
-		CALL(Gather, send, count, MPI_BYTE, recv, count, MPI_BYTE, root, comm);
+		CALL(G, g, ather, send, count, MPI_BYTE, recv, count, MPI_BYTE, root, comm);
 		break;
 	case CS_GATHERV:
-		CALL(Gatherv, send, op->counts[op->rank], MPI_BYTE, recv, op->counts, op->offsets,
-		     MPI_BYTE, root, comm);
+		CALL(G, g, atherv, send, op->counts[op->rank], MPI_BYTE, recv, op->counts,
+		     op->offsets, MPI_BYTE, root, comm);
 		break;
 	case CS_REDUCE:
-		CALL(Reduce, send, recv, count, MPI_INT, MPI_SUM, root, comm);
+		CALL(R, r, educe, send, recv, count, MPI_INT, MPI_SUM, root, comm);
 		break;
 	case CS_REDUCE_SCATTER:
-		CALL(Reduce_scatter, send, recv, op->counts, MPI_INT, MPI_SUM, comm);
+		CALL(R, r, educe_scatter, send, recv, op->counts, MPI_INT, MPI_SUM, comm);
 		break;
 	case CS_REDUCE_SCATTER_BLOCK:
-		CALL(Reduce_scatter_block, send, recv, count, MPI_INT, MPI_SUM, comm);
+		CALL(R, r, educe_scatter_block, send, recv, count, MPI_INT, MPI_SUM, comm);
 		break;
 	case CS_SCAN:
-		CALL(Scan, send, recv, count, MPI_INT, MPI_SUM, comm);
+		CALL(S, s, can, send, recv, count, MPI_INT, MPI_SUM, comm);
 		break;
 	case CS_SCATTER:
-		CALL(Scatter, send, count, MPI_BYTE, recv, count, MPI_BYTE, root, comm);
+		CALL(S, s, catter, send, count, MPI_BYTE, recv, count, MPI_BYTE, root, comm);
 		break;
 	case CS_SCATTERV:
-		CALL(Scatterv, send, op->counts, op->offsets, MPI_BYTE, recv, op->counts[op->rank],
-		     MPI_BYTE, root, comm);
+		CALL(S, s, catterv, send, op->counts, op->offsets, MPI_BYTE, recv,
+		     op->counts[op->rank], MPI_BYTE, root, comm);
 		break;
 	case CS_COLL_COUNT:
 		break;
@@ -503,12 +522,15 @@ check_send(const struct bench_operation *op, int buffer, struct bench_fault *fau
 
 bool
 bench_operation_check(const struct bench_operation *op, enum bench_side side, int n,
-		      struct bench_fault *fault)
+		      bool is_nonblocking, struct bench_fault *fault)
 {
+	MPI_Request request;
 	int buffer = n % op->buffers, root = bench_operation_root(op, n);
 	enum cs_coll coll = op->what.coll;
 	memset(op->recv[buffer], STALE_BYTE, op->recv_bytes);
-	bench_operation_call(op, side, n);
+	bench_operation_start(op, side, n, is_nonblocking ? &request : NULL);
+	if (is_nonblocking)
+		bench_wait(side, &request);
 
 	bool has_result = coll != CS_BARRIER;
 	if (coll == CS_GATHER || coll == CS_GATHERV || coll == CS_REDUCE)

@@ -16,6 +16,10 @@ enum {
 	OPT_FROM_FIRST,
 	OPT_IMBALANCE,
 	OPT_SEED,
+	OPT_OVERLAP,
+	OPT_INTERVAL,
+	OPT_COMPUTE,
+	OPT_SVG,
 	OPT_LOGGP,
 	OPT_NODE,
 	OPT_REPEAT,
@@ -44,6 +48,10 @@ static const struct option long_options[] = {
 	{ "from-first", no_argument, NULL, OPT_FROM_FIRST },
 	{ "imbalance", required_argument, NULL, OPT_IMBALANCE },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "overlap", no_argument, NULL, OPT_OVERLAP },
+	{ "interval", required_argument, NULL, OPT_INTERVAL },
+	{ "compute", required_argument, NULL, OPT_COMPUTE },
+	{ "svg", required_argument, NULL, OPT_SVG },
 	{ "loggp", no_argument, NULL, OPT_LOGGP },
 	{ "node", no_argument, NULL, OPT_NODE },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
@@ -103,6 +111,19 @@ bench_options_help(FILE *out)
 	      "                           delays. Roots turn, if no --root is given. Up to 8 "
 	      "times\n"
 	      "  --seed N                 of random patterns; default 1\n"
+	      "  --overlap                non-blocking calls that are computed over, bound by a "
+	      "core and by memory: time in the start,\n"
+	      "                           the tests and the wait, and how much of the blocking "
+	      "call's time the computation has\n"
+	      "                           won, for host and ours by turns. For the host with its "
+	      "own progress run it in a job with\n"
+	      "                           MPICH_ASYNC_PROGRESS=1\n"
+	      "  --interval LIST          of --overlap: bytes between tests, 0 (no tests), one (in "
+	      "the middle); default\n"
+	      "                           0,one,1K,2K,4K,8K\n"
+	      "  --compute FACTOR         of --overlap: computes for that many times the host's "
+	      "blocking call; default 1\n"
+	      "  --svg FILE               of --overlap: pictures of overhead by size\n"
 	      "  --loggp                  no collectives: what a message costs, between nodes and "
 	      "within one, in LogGP's\n"
 	      "                           parameters; rates of copies and sums, and a flag's "
@@ -369,6 +390,25 @@ add_pattern(struct reading *reading, const char *text)
 }
 
 static enum cs_status
+add_interval(struct reading *reading, const char *word)
+{
+	struct bench_options *options = reading->options;
+	size_t interval = BENCH_ONE_TEST;
+	if (strcmp(word, "one") != 0 &&
+	    (cs_parse_bytes(word, &interval) != CS_OK || interval == CS_INF)) {
+		snprintf(reading->complaint, 256, "--interval: '%s' is not 0, one or bytes such as "
+						  "4K", word);
+		return CS_BAD_INPUT;
+	}
+	if (options->interval_count == BENCH_MAX_INTERVALS) {
+		snprintf(reading->complaint, 256, "--interval: more than %d", BENCH_MAX_INTERVALS);
+		return CS_BAD_INPUT;
+	}
+	options->intervals[options->interval_count++] = interval;
+	return CS_OK;
+}
+
+static enum cs_status
 read_seed(struct reading *reading, const char *text)
 {
 	char *end;
@@ -413,6 +453,10 @@ read_number(struct reading *reading, int option, const char *text)
 	case OPT_LIMIT:
 		status = read_real(text, 0.001, 1e6, &options->limit);
 		expected = "--limit: seconds, 0.001 or more";
+		break;
+	case OPT_COMPUTE:
+		status = read_real(text, 0.01, 1000, &options->compute);
+		expected = "--compute: from 0.01 to 1000 times the blocking call";
 		break;
 	case OPT_REPEAT:
 		status = read_int(text, 1, BENCH_MAX_ROUNDS, &options->rounds);
@@ -476,6 +520,14 @@ read_option(struct reading *reading, int option, char **argv)
 		return add_pattern(reading, optarg);
 	case OPT_SEED:
 		return read_seed(reading, optarg);
+	case OPT_OVERLAP:
+		options->wants_overlap = true;
+		return CS_OK;
+	case OPT_INTERVAL:
+		return read_list(reading, optarg, add_interval);
+	case OPT_SVG:
+		options->svg = optarg;
+		return CS_OK;
 	case OPT_FROM_FIRST:
 		options->wants_first = true;
 		return CS_OK;
@@ -530,6 +582,8 @@ fill_defaults(struct bench_options *options, struct reading *reading)
 		(void)!read_list(reading, "8,1K,8K,64K,1M", add_size);
 	if (options->root_count == 0)
 		(void)!add_root(reading, options->pattern_count ? "rotate" : "0");
+	if (options->interval_count == 0)
+		(void)!read_list(reading, "0,one,1K,2K,4K,8K", add_interval);
 	if (options->row_count == 0)
 		(void)!add_row(reading, "1");
 	if (!has_distribution)
@@ -545,6 +599,7 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 					   .rounds = 5,
 					   .buffers = 2,
 					   .line_seconds = -1,
+					   .compute = 1,
 					   .seed = CS_IMBALANCE_SEED,
 					   .memory = (size_t)256 << 20 };
 	struct reading reading = { options, ranks, complaint };
@@ -569,6 +624,17 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 				       options->row_count || options->row_rooted)) {
 		snprintf(complaint, 256, "--imbalance: not with --loggp or --from-first, and not "
 					 "with rows of a length");
+		return CS_BAD_INPUT;
+	}
+	if (options->wants_overlap &&
+	    (options->wants_loggp || options->wants_first || options->pattern_count ||
+	     options->row_count || options->row_rooted)) {
+		snprintf(complaint, 256, "--overlap: not with --loggp, --from-first or "
+					 "--imbalance, and not with rows of a length");
+		return CS_BAD_INPUT;
+	}
+	if (!options->wants_overlap && (options->interval_count || options->svg)) {
+		snprintf(complaint, 256, "--interval and --svg are of --overlap");
 		return CS_BAD_INPUT;
 	}
 	fill_defaults(options, &reading);

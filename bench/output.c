@@ -15,9 +15,10 @@
 extern char **environ;
 
 static bool
-is_our_variable(const char *entry)
+is_shown_variable(const char *entry)
 {
-	return !strncmp(entry, "COLLSHIM_", strlen("COLLSHIM_"));
+	return !strncmp(entry, "COLLSHIM_", strlen("COLLSHIM_")) ||
+	       !strncmp(entry, "MPICH_ASYNC_PROGRESS=", strlen("MPICH_ASYNC_PROGRESS="));
 }
 
 /* The words for how a call's time was taken. */
@@ -71,7 +72,7 @@ bench_print_in_force(FILE *out, const struct bench_world *world)
 		fputs("# no library is preloaded: MPI_X and PMPI_X are the same functions, ratios "
 		      "are about 1\n", out);
 	for (char **entry = environ; *entry; entry++)
-		if (is_our_variable(*entry))
+		if (is_shown_variable(*entry))
 			fprintf(out, "# in force: %s\n", *entry);
 }
 
@@ -143,7 +144,7 @@ bench_print_first_head(FILE *out, const struct bench_options *options,
 	else
 		fputs("# calls of the MPI itself: no library is preloaded\n", out);
 	for (char **entry = environ; *entry; entry++)
-		if (is_our_variable(*entry))
+		if (is_shown_variable(*entry))
 			fprintf(out, "# in force: %s\n", *entry);
 	fprintf(out, "# MPI_Init took %.3f ms (the longest of the ranks); the first case is the "
 		     "job's first collective\n",
@@ -269,7 +270,7 @@ json_environment(FILE *out)
 	fputs("{", out);
 	for (char **entry = environ; *entry; entry++) {
 		const char *equals = strchr(*entry, '=');
-		if (!is_our_variable(*entry) || !equals)
+		if (!is_shown_variable(*entry) || !equals)
 			continue;
 		char name[128];
 		snprintf(name, sizeof name, "%.*s", (int)(equals - *entry), *entry);
@@ -291,10 +292,11 @@ json_rounds(FILE *out, const char *name, const double *seconds, int rounds)
 	fputs("]", out);
 }
 
-/* Begins a case's object (`pattern` may be NULL). False if the case was left out: the object is
- * complete. */
+/* Begins a case's object (`pattern` and `work` may be NULL). False if the case was left out: the
+ * object is complete. */
 static bool
-json_case(FILE *out, const struct bench_case *what, const char *pattern, const char *skipped)
+json_case(FILE *out, const struct bench_case *what, const char *pattern, const char *skipped,
+	  const char *work)
 {
 	const struct cs_coll_info *coll = &cs_colls[what->coll];
 	fprintf(out, "{\"collective\": \"%s\", \"size\": %zu, \"root\": ", coll->name, what->size);
@@ -307,6 +309,8 @@ json_case(FILE *out, const struct bench_case *what, const char *pattern, const c
 		fputs(", \"imbalance\": ", out);
 		cs_json_string(out, pattern);
 	}
+	if (work)
+		fprintf(out, ", \"bound\": \"%s\"", work);
 	if (!*skipped)
 		return true;
 	fputs(", \"skipped\": ", out);
@@ -318,7 +322,7 @@ json_case(FILE *out, const struct bench_case *what, const char *pattern, const c
 static void
 json_result(FILE *out, const struct bench_result *result)
 {
-	if (!json_case(out, &result->what, NULL, result->skipped))
+	if (!json_case(out, &result->what, NULL, result->skipped, NULL))
 		return;
 	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"times_per_round\": %d, "
 		     "\"calls_in_a_row\": %d", result->bytes,
@@ -382,7 +386,7 @@ json_pair(FILE *out, const char *name, const struct bench_spread *spread)
 static void
 json_first(FILE *out, const struct bench_first *first, bool has_own_times)
 {
-	if (!json_case(out, &first->what, NULL, first->skipped))
+	if (!json_case(out, &first->what, NULL, first->skipped, NULL))
 		return;
 	fprintf(out, ", \"bytes\": %zu,\n   \"parts\": [", first->bytes);
 	for (int i = 0; i < BENCH_PARTS && first->parts[i].is_there; i++) {
@@ -457,7 +461,7 @@ json_side(FILE *out, const char *name, const struct bench_late_side *side, int r
 static void
 json_late(FILE *out, const struct bench_late *late)
 {
-	if (!json_case(out, &late->what, late->pattern, late->skipped))
+	if (!json_case(out, &late->what, late->pattern, late->skipped, NULL))
 		return;
 	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"calls_per_round\": %d, "
 		     "\"ratio\": %.4f, \"ratio_min\": %.4f, \"ratio_max\": %.4f", late->bytes,
@@ -465,6 +469,39 @@ json_late(FILE *out, const struct bench_late *late)
 	json_side(out, "host", &late->side[BENCH_HOST], late->rounds);
 	json_side(out, "ours", &late->side[BENCH_OURS], late->rounds);
 	fputs("}", out);
+}
+
+static void
+json_overlap(FILE *out, const struct bench_overlap *overlap)
+{
+	static const char *const sides[BENCH_SIDES] = { "host", "ours" };
+	char text[CS_NUMBER_TEXT];
+	bool is_there = json_case(out, &overlap->what, NULL, overlap->skipped,
+				  bench_work_names[overlap->work]);
+	if (!is_there)
+		return;
+	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"calls_per_round\": %d, "
+		     "\"compute_us\": %.4f, \"host_us\": %.4f, \"ours_us\": %.4f,\n   \"rows\": [",
+		overlap->bytes, overlap->rounds, overlap->calls, overlap->compute * 1e6,
+		overlap->blocking[BENCH_HOST] * 1e6, overlap->blocking[BENCH_OURS] * 1e6);
+	for (int i = 0; i < overlap->row_count; i++) {
+		const struct bench_overlap_row *row = &overlap->rows[i];
+		fprintf(out, "%s{\"interval\": \"%s\", \"tests\": %d, \"ratio\": %.4f, "
+			     "\"ratio_min\": %.4f, \"ratio_max\": %.4f", i ? ",\n    " : "\n    ",
+			bench_interval_text(text, row->interval), row->tests, row->ratio,
+			row->ratio_min, row->ratio_max);
+		for (enum bench_side side = 0; side < BENCH_SIDES; side++) {
+			const struct bench_overlap_times *of = &row->side[side];
+			fprintf(out, ",\n     \"%s\": {\"init_us\": %.4f, \"tests_us\": %.4f, "
+				     "\"wait_us\": %.4f, \"overhead_us\": %.4f, "
+				     "\"total_us\": %.4f, \"availability\": %.4f}",
+				sides[side], of->init * 1e6,
+				of->tests * 1e6, of->wait * 1e6, of->overhead * 1e6,
+				of->total * 1e6, of->availability);
+		}
+		fputs("}", out);
+	}
+	fputs("]}", out);
 }
 
 static void
@@ -509,6 +546,16 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 		fputs("]}\n", out);
 		return;
 	}
+	if (findings->overlaps) {
+		fprintf(out, ",\n \"overlap\": true, \"compute\": %g,\n \"cases\": [",
+			options->compute);
+		for (int i = 0; i < findings->count; i++) {
+			fputs(i ? ",\n  " : "\n  ", out);
+			json_overlap(out, &findings->overlaps[i]);
+		}
+		fputs("]}\n", out);
+		return;
+	}
 	fputs(",\n \"time\": ", out);
 	cs_json_string(out, clock_words(options, world));
 	fprintf(out, ",\n \"clock_us\": %.4f", world->clock_seconds * 1e6);
@@ -528,19 +575,30 @@ is_read_as_it_comes(const char *path)
 	return !stat(path, &stat_of) && !S_ISREG(stat_of.st_mode) && !S_ISDIR(stat_of.st_mode);
 }
 
-bool
-bench_write_json(const struct bench_options *options, const struct bench_world *world,
-		 const struct bench_findings *findings)
+static void
+svg_all(FILE *out, const struct bench_options *options, const struct bench_world *world,
+	const struct bench_findings *findings)
 {
-	bool is_stdout = !strcmp(options->json, "-");
-	if (!findings->is_complete && (is_stdout || is_read_as_it_comes(options->json)))
+	(void)world;
+	bench_draw_overlaps(out, findings->overlaps, findings->count, options);
+}
+
+static bool
+write_file(const char *path, void (*write_all)(FILE *, const struct bench_options *,
+					       const struct bench_world *,
+					       const struct bench_findings *),
+	   const struct bench_options *options, const struct bench_world *world,
+	   const struct bench_findings *findings)
+{
+	bool is_stdout = !strcmp(path, "-");
+	if (!findings->is_complete && (is_stdout || is_read_as_it_comes(path)))
 		return true;
 	char *text;
 	size_t bytes;
 	FILE *out = open_memstream(&text, &bytes);
 	if (!out)
 		return false;
-	json_all(out, options, world, findings);
+	write_all(out, options, world, findings);
 	bool is_whole = !ferror(out);
 	if (fclose(out) != 0 || !is_whole) {
 		free(text);
@@ -549,11 +607,25 @@ bench_write_json(const struct bench_options *options, const struct bench_world *
 	}
 	bool is_written = is_stdout ? fflush(stdout) == 0 &&
 			  cs_file_write(STDOUT_FILENO, text, bytes) :
-				      cs_file_replace(options->json, text, bytes);
+				      cs_file_replace(path, text, bytes);
 	int error = errno;
 	free(text);
 	errno = error;
 	return is_written;
+}
+
+bool
+bench_write_json(const struct bench_options *options, const struct bench_world *world,
+		 const struct bench_findings *findings)
+{
+	return write_file(options->json, json_all, options, world, findings);
+}
+
+bool
+bench_write_svg(const struct bench_options *options, const struct bench_world *world,
+		const struct bench_findings *findings)
+{
+	return write_file(options->svg, svg_all, options, world, findings);
 }
 
 /* --- progress --------------------------------------------------------------------------------- */

@@ -17,18 +17,15 @@
  * The number of ranks must divide the second and the third dimension. All output is the same for
  * every number of ranks, but for the line that begins with "time": checksums are printed to ten
  * digits, since sums of several ranks are rounded elsewhere. */
+#include "fft.h"
 #include "late.h"
 
-#include <complex.h>
-#include <math.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef double complex number;
 
 static const struct class {
 	char name;
@@ -82,35 +79,12 @@ next_random(uint64_t *state)
 	return (double)*state / (double)modulus;
 }
 
-/* --- one line: radix 2, in place, bits reversed first ----------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void
 transform_line(const struct box *box, number *line, int n, int direction)
 {
-	for (int i = 1, j = 0; i < n; i++) {
-		int bit = n >> 1;
-		for (; j & bit; bit >>= 1)
-			j ^= bit;
-		j ^= bit;
-		if (i < j) {
-			number swapped = line[i];
-			line[i] = line[j];
-			line[j] = swapped;
-		}
-	}
-	for (int half = 1; half < n; half *= 2) {
-		int stride = box->longest / (2 * half);
-		for (int begin = 0; begin < n; begin += 2 * half)
-			for (int k = 0; k < half; k++) {
-				number root = box->roots[k * stride];
-				if (direction < 0)
-					root = conj(root);
-				number even = line[begin + k];
-				number odd = root * line[begin + k + half];
-				line[begin + k] = even + odd;
-				line[begin + k + half] = even - odd;
-			}
-	}
+	fft_line(line, n, direction, box->roots, box->longest);
 }
 
 /* Lines of n elements, `step` apart, of which `count` begin at neighbouring elements. */
@@ -335,9 +309,7 @@ make(struct box *box)
 	box->packed = malloc(2 * box->cells * sizeof *box->packed);
 	if (box->roots == NULL || box->line == NULL || box->packed == NULL)
 		return 0;
-	for (int i = 0; i < box->longest; i++)
-		box->roots[i] = cos(2 * M_PI * i / box->longest) -
-				sin(2 * M_PI * i / box->longest) * I;
+	fft_roots(box->roots, box->longest);
 	return 1;
 }
 

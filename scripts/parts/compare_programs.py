@@ -110,7 +110,8 @@ class Lammps(Example):
 
 PROGRAMS = [
     Example("floyd_warshall", ["-n", "240", "-i", "60"]),
-    Example("ft", ["-C", "S", "-i", "60"]),
+    Example("ft", ["-C", "S", "-i", "30"]),
+    Example("fft3d", ["-n", "64", "-i", "30"]),
     Example("matvec", ["-n", "192", "-i", "40000"]),
     Example("matvec_f", ["-n", "192", "-i", "40000"]),
     Example("jacobi_f08", ["-n", "4096", "-i", "60000"]),

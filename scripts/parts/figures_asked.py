@@ -249,7 +249,7 @@ def isend_forms(case, nodes, ppn, size, what):
             for text, bound in zip(ARRIVALS, bounds)]
 
 
-def speed_ups(caption, base, variants, counts, has_seed=True, **more):
+def speed_ups(caption, base, variants, counts, has_seed=True, models=SETS[:1], **more):
     is_flat = base.startswith("alltoall")
     options = ARRIVE if is_flat else TURNING
 
@@ -267,23 +267,23 @@ def speed_ups(caption, base, variants, counts, has_seed=True, **more):
               (TOTALS[0] // ranks, TOTALS[1] // ranks) if is_flat else LATE_SIZES)]}
          for ranks in counts or LATE_RANKS],
         {"base": "{base}", **{name: words[0] + options for name, words in variants.items()}},
-        SETS[:1], (), fmean, closed={"base": isend_forms} if is_flat else {},
+        models, (), fmean, closed={"base": isend_forms} if is_flat else {},
         **{"what": "mean", **more})
 
 
-def late_trees(title, base, variants, counts):
+def late_trees(title, base, variants, counts, models=SETS[:1]):
     """Speed-ups, and the cells behind them for some of the ranks."""
     count = 8192 if 8192 in (counts or LATE_RANKS) else counts[-1]
     names = {"binomial": base, **{key: words[0] for key, words in variants.items()}, "bound": base}
     return speed_ups(title + " over binomial, mean time in the call", base, variants,
-                     counts), Table(
+                     counts, models=models), Table(
         "%s, %s ranks, mean time in the call in ms, simulated:" % (title, "{:,}".format(count)),
         ["size", "variant"] + [(text.replace("exponential:", ""), lambda case, at=at: "%.3g" % (
             case("cell", case.row["kind"])[at] * 1e3)) for at, text in enumerate(ARRIVALS)],
         [{"size": "%d B" % size, "variant": name, "algorithm": algorithm,
           "kind": "bound" if name == "bound" else "mean", "points": [(count // 32, 32, size)]}
          for size in (LATE_SIZES[0], LATE_SIZES[-1]) for name, algorithm in names.items()],
-        {"cell": "{algorithm}" + TURNING}, SETS[:1], ())
+        {"cell": "{algorithm}" + TURNING}, models, ())
 
 
 # --- the figures: titles, and blocks: texts, parameters of models, tables -------------------------
@@ -381,9 +381,11 @@ seed averages them: over cells of 4 sizes (%s B) and 6 imbalances (%s), each cel
 calls with other delays and another root, a node's lowest rank; alltoall: one call, buffers of 128
 KiB and 1 MiB in all. The seed's imbalances are loop iterations of its machine, whose delays it does
 not give; these have its shape (most ranks in a group, few much later) and lie around its table
-3.5.""" % (
+3.5. Reduce: also with rendezvous, where messages of more than 4 KiB leave only when their receiver
+is there (rndv=4096).""" % (
         ", ".join(map(str, LATE_SIZES)), ", ".join(ARRIVALS)), SETS[:1],
-        *late_trees("Reduce (table 3.6)", "reduce:binomial", REDUCE, args.ranks),
+        *late_trees("{model}: reduce (table 3.6)", "reduce:binomial", REDUCE, args.ranks,
+                    (SETS[0], SETS[0] + ",rndv=4096")),
         *late_trees("Bcast (table 3.7)", "bcast:binomial", BCAST, args.ranks),
         speed_ups("Alltoall over Isend, mean time in the call", "alltoall:scattered", ALLTOALL,
                   args.ranks),

@@ -1,5 +1,7 @@
 """Choices of a tuning file beside the fastest plans that the simulator knows."""
 
+import dataclasses
+import itertools
 import os
 
 from collshim.info import Info
@@ -8,6 +10,7 @@ from figures_asked import COSTS, SETS, Table, by_factor, digits, size_text
 ONE_NODE = (64, 128, 192)
 SHAPES = [(4, 64), (16, 192), (64, 128), (4096, 64)]
 SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 1 << 20)
+CLASSES = {"up to 1 KiB": 1 << 10, "to 64 KiB": 64 << 10, "above": 1 << 30}
 LARGEST = (0, 8, 64 << 10)    # on thousands of nodes
 AS_OTHERS = {"reduce_scatter_block": "reduce_scatter", "exscan": "scan"}    # the same plans
 MOST_BUFFER = 1 << 30    # of one rank; larger calls are left out
@@ -119,6 +122,34 @@ def over(kind):
     return cell
 
 
+def classes(rows):
+    """A row for each collective and class of sizes, with what belongs to it."""
+    def key(row):
+        return row["call"], next(text for text, most in CLASSES.items()
+                                 if row["points"][0][2] <= most)
+    return [{"call": call, "size": size, "of": list(of), "points": []}
+            for (call, size), of in itertools.groupby(sorted(rows, key=lambda row: (
+                row["call"], row["points"][0][2])), key)]
+
+
+def members(case):
+    """The cases of a class, of all sets, each with what is judged."""
+    for at, row in itertools.product(range(len(SETS)), case.row["of"]):
+        one = dataclasses.replace(case, row=row, at=at)
+        yield one, judged(one)
+
+
+def slowest(kind):
+    """A cell: the largest ratio of the class, and where."""
+    def cell(case):
+        found = [(ratios_of(judgement, kind), one) for one, judgement in members(case)]
+        ratios, one = max(((ratios, one) for ratios, one in found if ratios),
+                          key=lambda pair: pair[0][0], default=(None, None))
+        return "%s %s %s" % (by_factor(list(map(digits, ratios))), one.row["nodes"],
+                             SETS[one.at]) if ratios else "not judged"
+    return cell
+
+
 def priors(args):
     rows, alone = prior_rows(args)
 
@@ -144,5 +175,11 @@ are: %s.""" % (
         ", ".join(map(str, ONE_NODE)),
         "; ".join("%s of %s" % (name, ", ".join(colls)) for name, colls in alone.items())),
             COSTS, SETS, Table(
+        "The slowest choices of each class of sizes, both sets, simulated:",
+        ["call", "size", ("calls judged", lambda case: "%d of %d" % (
+            sum(bool(found["own"]) for _, found in members(case)),
+            len(SETS) * len(case.row["of"]))),
+         ("choice / best", slowest("best")), ("choice / flat", slowest("flat"))],
+        classes(rows), {}), Table(
         "{model}, simulated:", ["call", "size", "nodes", "choice", ("choice / best", over("best")),
                                 ("choice / flat", over("flat"))], rows, {}, note=note)]

@@ -119,6 +119,18 @@ publish(struct cs_team *team, struct cs_node_op *op)
 	cs_node_store(&team->node, &team->node.head->verdict_call, epoch->force);
 }
 
+void
+cs_epoch_exchange(struct cs_team *team)
+{
+	struct cs_epoch *epoch = &team->epoch;
+	const struct cs_node *node = &team->node;
+	if (!epoch->due || (node->under_way && node->oldest < epoch->due))
+		return;
+	epoch->due = 0;
+	epoch->is_exchanging = true;
+	team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED, &epoch->request);
+}
+
 /* Publish the exchange under way if it is over; false: not yet. */
 static bool
 go_on(struct cs_team *team, struct cs_node_op *op)
@@ -126,7 +138,8 @@ go_on(struct cs_team *team, struct cs_node_op *op)
 	struct cs_epoch *epoch = &team->epoch;
 	if (epoch->published == epoch->exchanges)
 		return true;
-	if (epoch->is_exchanging && !team->host->test(&epoch->request))
+	cs_epoch_exchange(team);
+	if (epoch->due || (epoch->is_exchanging && !team->host->test(&epoch->request)))
 		return false;
 	epoch->is_exchanging = false;
 	publish(team, op);
@@ -202,10 +215,8 @@ exchange(struct cs_team *team, uint64_t number)
 		sum_up(team, number);
 		hear_words(team);
 		/* Without leaders nothing is on trial, and no rank has words. */
-		epoch->is_exchanging = team->shape.nodes > 1 && team->leaders;
-		if (epoch->is_exchanging)
-			team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED,
-					&epoch->request);
+		epoch->due = team->shape.nodes > 1 && team->leaders ? number : 0;
+		cs_epoch_exchange(team);
 	}
 	epoch->exchanges++;
 }
@@ -281,6 +292,7 @@ cs_epoch_end(struct cs_team *team)
 {
 	struct cs_epoch *epoch = &team->epoch;
 	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .progress = team->host->progress };
+	cs_epoch_exchange(team);
 	if (epoch->is_exchanging)
 		while (!team->host->test(&epoch->request))
 			cs_wait_turn(&wait);

@@ -78,6 +78,7 @@ struct cs_epoch {
 	uint64_t exchanged[CS_EXCHANGED];
 	struct cs_request request;
 	bool is_exchanging; /* the request is under way */
+	uint64_t due; /* number of the call that is to begin an exchange; 0: none */
 };
 
 /* Start to measure, before the first call of a team; all ranks have the same limits, and functions
@@ -87,6 +88,10 @@ void cs_epoch_begin(struct cs_team *team, const struct cs_epoch_limits *limits,
 
 /* May the team's next call begin without a wait, whatever it agrees on? */
 bool cs_epoch_may_begin_now(struct cs_team *team);
+
+/* Leaders: begin the exchange that is due, if all older operations are over: all leaders have to
+ * begin collectives of the host in the same order. */
+void cs_epoch_exchange(struct cs_team *team);
 
 /* Do not measure. */
 void cs_epoch_none(struct cs_team *team);

@@ -183,6 +183,7 @@ static const struct cs_setting_kind here_kind =
 static const char *const shm_words[] = { "auto", "memfd", "named", "off", NULL };
 static const char *const wire_words[] = { "as tuned", "auto", "host", "ib", NULL };
 static const char *const arrival_words[] = { "completion", "flag", NULL };
+static const char *const progress_words[] = { "auto", "calls", "thread", NULL };
 static const char *const imbalance_words[] = { "measured", "balanced", "moderate", "strong", NULL };
 static const char *const switch_words[] = { "auto", "on", "off", NULL };
 
@@ -263,6 +264,10 @@ static const struct cs_setting rows[] = {
 	{ "NONBLOCKING", "on or off (or 1, yes, true; 0, no, false)",
 	  "off: MPI_Ibcast and its like go to the MPI underneath", &cs_flag_kind,
 	  FIELD(is_nonblocking), .is_agreed = true },
+	{ "PROGRESS", "auto, calls or thread",
+	  "who steps non-blocking collectives: a thread of the library where cores are free or the "
+	  "MPI has no other way (auto), calls of MPI, or always the thread", &cs_word_kind,
+	  FIELD(progress), .words = progress_words, .is_agreed = true },
 	{ "IMBALANCE", "measured, balanced, moderate or strong",
 	  "how far apart ranks come, for rules that ask for it: as it is measured in the run, or "
 	  "always so", &cs_word_kind, FIELD(imbalance), .words = imbalance_words,

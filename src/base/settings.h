@@ -25,6 +25,7 @@ enum cs_balance_kind {
 	CS_BALANCE_MODERATE,
 	CS_BALANCE_STRONG
 };
+enum cs_progress_kind { CS_PROGRESS_AUTO, CS_PROGRESS_CALLS, CS_PROGRESS_THREAD };
 enum cs_switch { CS_SWITCH_AUTO, CS_SWITCH_ON, CS_SWITCH_OFF };
 
 struct cs_settings {
@@ -55,6 +56,7 @@ struct cs_settings {
 				 * MPI_Init; 0 = for ever */
 	bool is_reproducible;   /* COLLSHIM_REPRODUCIBLE=1 */
 	bool is_nonblocking;    /* COLLSHIM_NONBLOCKING */
+	enum cs_progress_kind progress; /* COLLSHIM_PROGRESS=auto|calls|thread */
 	bool is_adaptive;       /* COLLSHIM_ADAPT=on: algorithms are tried (run/trial.h) */
 	enum cs_balance_kind imbalance; /* COLLSHIM_IMBALANCE=measured|balanced|moderate|strong */
 	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their

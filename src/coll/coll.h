@@ -230,7 +230,6 @@ struct cs_facts {
 	 * peers. */
 	int wire;
 	enum cs_balance imbalance; /* as agreed last */
-	bool is_nonblocking; /* MPI_Ix */
 };
 
 static inline enum cs_placement

@@ -8,6 +8,7 @@
 #include "base/float_guard.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "comm/calls/icall.h"
 #include "comm/teams/comm.h"
 #include "comm/host/flavour.h"
 #include "comm/host/pmpi.h"
@@ -103,6 +104,7 @@ close_engine(void)
 		cs_report_write(cs_engine.settings.report);
 	}
 	write_learnt();
+	cs_progress_end();
 	cs_comms_close();
 	cs_rdma_close();
 	uint64_t charge;

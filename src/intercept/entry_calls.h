@@ -35,7 +35,10 @@
 		HOST_OF(NAME(Name), coll, root, size, CS_ARGS_##shape(CS_NAME)); \
 	}
 #define HOSTED(coll) cs_choose_always_host(serving, coll)
-#define HOSTED_BLOCK(coll, count, type) cs_choose_host(serving, coll, count, type, 1)
+#define HOSTED_BLOCK(coll, count, type) \
+	cs_choose_host(serving, coll, count, type, 1, CS_ORDER_UNKNOWN)
+#define HOSTED_SUM(coll, times) \
+	cs_choose_host(serving, coll, count, type, times, cs_choose_order(serving, type, op))
 #define ON_ROOT(there, elsewhere) (communicator->rank == root ? there : elsewhere)
 
 SERVED(Bcast, bcast, BCAST, CS_BCAST, root,
@@ -74,10 +77,10 @@ SERVED(Alltoallw, alltoallw, ALLTOALLW, CS_ALLTOALLW, NO_ROOT,
        cs_serve_alltoallw(serving, send, VECTOR(send_counts, send_displs), send_types, recv,
 			  VECTOR(recv_counts, recv_displs), recv_types))
 SERVED(Allreduce, allreduce, REDUCTION, CS_ALLREDUCE, NO_ROOT, BLOCK(count, type),
-       HOSTED_BLOCK(CS_ALLREDUCE, count, type),
+       HOSTED_SUM(CS_ALLREDUCE, 1),
        cs_serve_allreduce(serving, send, recv, count, type, op))
 SERVED(Reduce, reduce, REDUCE, CS_REDUCE, root,
-       BLOCK(count, type), HOSTED_BLOCK(CS_REDUCE, count, type),
+       BLOCK(count, type), HOSTED_SUM(CS_REDUCE, 1),
        cs_serve_reduce(serving, send, recv, count, type, op, root))
 SERVED(Reduce_scatter, reduce_scatter, REDUCE_SCATTER, CS_REDUCE_SCATTER, NO_ROOT,
        TOTAL(counts, type),
@@ -85,13 +88,13 @@ SERVED(Reduce_scatter, reduce_scatter, REDUCE_SCATTER, CS_REDUCE_SCATTER, NO_ROO
        cs_serve_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op))
 SERVED(Reduce_scatter_block, reduce_scatter_block, REDUCTION, CS_REDUCE_SCATTER_BLOCK, NO_ROOT,
        BLOCKS(count, type),
-       cs_choose_host(serving, CS_REDUCE_SCATTER_BLOCK, count, type, communicator->size),
+       HOSTED_SUM(CS_REDUCE_SCATTER_BLOCK, communicator->size),
        cs_serve_reduce_scatter_block(serving, send, recv, count, type, op))
 SERVED(Scan, scan, REDUCTION, CS_SCAN, NO_ROOT,
-       BLOCK(count, type), HOSTED_BLOCK(CS_SCAN, count, type),
+       BLOCK(count, type), HOSTED_SUM(CS_SCAN, 1),
        cs_serve_scan(serving, CS_SCAN, send, recv, count, type, op))
 SERVED(Exscan, exscan, REDUCTION, CS_EXSCAN, NO_ROOT, BLOCK(count, type),
-       HOSTED_BLOCK(CS_EXSCAN, count, type),
+       HOSTED_SUM(CS_EXSCAN, 1),
        cs_serve_scan(serving, CS_EXSCAN, send, recv, count, type, op))
 
 /* --- what is only counted: by what this rank sends to each neighbour -------------------------- */
@@ -148,6 +151,7 @@ ORDERED(Exscan, REDUCTION,
 #undef SERVED
 #undef HOSTED
 #undef HOSTED_BLOCK
+#undef HOSTED_SUM
 #undef ON_ROOT
 #undef COUNTED
 #undef ORDERED

@@ -20,6 +20,7 @@ enum cs_order {
 	CS_ORDER_NONE,  /* no reduction */
 	CS_ORDER_FREE,  /* any order: commutative */
 	CS_ORDER_EXACT, /* any order, with the same bits: commutative and exact, as on integers */
+	CS_ORDER_UNKNOWN, /* of no choice: for cs_selection_find */
 };
 
 struct cs_class_trial;
@@ -54,7 +55,8 @@ struct cs_selection {
 	bool is_telling; /* a report is wanted: each rank records its arrivals (shm/arrived.h) */
 	bool is_sampling; /* several nodes: some calls' times are kept (trace/samples.h) */
 	/* Calls read the clock: always, if a report or arrivals are wanted (CS_TIMED_ALL), or the
-	 * call under way, which is on trial (CS_TIMED_ON_TRIAL). */
+	 * call under way, which is on trial (CS_TIMED_ON_TRIAL). Or the entry under way is that of
+	 * a non-blocking call (CS_TIMED_NOT_BLOCKING), which is not run to its end either. */
 	unsigned char is_timed;
 	/* The class of the last call that cs_selection_try was asked for; NULL: not measured. With
 	 * CS_OP_ON_TRIAL it is the call under way: a call may never end, if its error handler jumps
@@ -71,7 +73,11 @@ struct cs_selection {
 	struct cs_cached_choices *nonblocking; /* by collective; owned; NULL: no such call yet */
 };
 
-enum { CS_TIMED_ALL = 1, CS_TIMED_ON_TRIAL = 2 };
+/* Are messages of non-blocking calls progressed whenever the MPI waits for anything? Else such
+ * calls are made by the host on several nodes. */
+extern bool cs_messages_progress;
+
+enum { CS_TIMED_ALL = 1, CS_TIMED_ON_TRIAL = 2, CS_TIMED_NOT_BLOCKING = 4 };
 
 struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll,
 						  size_t bytes, int skew, enum cs_order order);
@@ -105,21 +111,23 @@ cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t by
 }
 
 /* The same for a non-blocking call. Such choices depend on nothing that is measured in the run, so
- * that they may be made before older calls have begun. NULL if memory is out. */
+ * that they may be made before older calls have begun, and open no wire. NULL if memory is out. */
 struct cs_cached_choice *cs_selection_choose_nonblocking(struct cs_selection *selection,
 							 enum cs_coll coll, size_t bytes, int skew,
 							 enum cs_order order);
 
-/* Finds a cached choice for calls of this size (of blocks of one size, so without skew); NULL:
- * none. If it goes to the host, so do calls with any other operation: choices for non-commutative
- * ones, whose needs are stricter, and of the host by what was measured for one class are not looked
- * at. */
+/* Finds a cached choice for calls of this size (of blocks of one size, so without skew) and order;
+ * NULL: none. With CS_ORDER_UNKNOWN, one that goes to the host is for any operation: choices
+ * for non-commutative ones, whose needs are stricter, and of the host by what was measured for one
+ * class are not looked at. */
 static inline struct cs_cached_choice *
-cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t bytes)
+cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t bytes,
+		  enum cs_order order)
 {
 	struct cs_cached_choice *cached = selection->cached_choices[coll].cached;
 	for (int left = selection->cached_choices[coll].count; left > 0; left--, cached++)
-		if (cached->low <= bytes && bytes <= cached->last && cached->is_quick)
+		if (cached->low <= bytes && bytes <= cached->last &&
+		    (cached->order == order || (cached->is_quick && order == CS_ORDER_UNKNOWN)))
 			return cached;
 	return NULL;
 }

@@ -1,8 +1,9 @@
 /* sim/actor.h — the parts of a simulator: ranks with their steps, and resources that ranks of a
  * node share. Private to sim.
  *
- *   add.c makes each rank's steps, steps.c executes them in simulated time, lead.c, serve.c and
- *   fragments.c decide by the order of arrival, and sim.c runs all of it */
+ *   add.c makes each rank's steps, steps.c executes them in simulated time, progress.c says who
+ *   drives them, lead.c, serve.c and fragments.c decide by the order of arrival, and sim.c runs all
+ *   of it */
 #ifndef CS_SIM_ACTOR_H
 #define CS_SIM_ACTOR_H
 
@@ -31,6 +32,9 @@ enum {
 	CS_SIM_NOTHING = -1, CS_SIM_BUS = -2, CS_SIM_FLAG = -3, CS_SIM_TICKET = -4,
 	CS_SIM_ROLE = -5,
 	CS_SIM_CLIENTS = -6, CS_SIM_SERVED = -7, CS_SIM_LEFT = -8, CS_SIM_EXCHANGED = -9,
+	CS_SIM_LOOK = -10,     /* some time, and drives what is held */
+	CS_SIM_COMPUTES = -11, /* the next look */
+	CS_SIM_CAUGHT_UP = -12, /* that all is known which has come by its own time */
 };
 
 /* Stage of an event: the resource that its first byte requests, or the work of an actor. */
@@ -43,10 +47,19 @@ enum cs_sim_stage {
 	CS_STAGE_SERVE,   /* a server looks for clients that have asked */
 	CS_STAGE_FORWARD, /* a client passes data on to its group */
 	CS_STAGE_READY, CS_STAGE_PICK, CS_STAGE_EXCHANGED, /* of an exchange of fragments */
+	CS_STAGE_GRANT,   /* what a request was held for has come */
+	CS_STAGE_LOOK,    /* a rank looks at what is under way */
 };
 
 /* Values of event.request for messages that are no request of a plan. */
-enum { CS_MESSAGE_ASKS = -1, CS_MESSAGE_SERVES = -2, CS_MESSAGE_FRAGMENT = -3 };
+enum {
+	CS_MESSAGE_ASKS = -1, CS_MESSAGE_SERVES = -2, CS_MESSAGE_FRAGMENT = -3,
+	CS_MESSAGE_READY = -4, CS_MESSAGE_RTS = -5,
+};
+
+/* A rendezvous has words that requests are held for, and data, which smaller messages that began
+ * later may overtake. */
+enum cs_sim_meeting { CS_MEETING_READY, CS_MEETING_RTS, CS_MEETING_DATA, CS_MEETINGS };
 
 struct cs_sim_request {
 	int64_t at; /* time of its end, once known */
@@ -87,6 +100,14 @@ struct cs_sim_actor {
 	int32_t leader;
 	int64_t left_at;
 	uint32_t group_at, group_count; /* of a client: the group to which it forwards */
+	/* Requests that are held, and the list of those that need not be any more. */
+	uint32_t held;
+	int32_t due_first, due_last;
+	/* A rank that computes: its looks so far, the number of the event for the next one, and
+	 * until when it stays in the call for what is held. */
+	bool computes;
+	uint32_t looks, look;
+	int64_t polls_until;
 };
 
 /* Times at which a node's card, by direction, and bus are free. */
@@ -112,6 +133,7 @@ struct cs_sim {
 	size_t left; /* of the budget */
 	enum cs_status added;
 	bool joins;
+	struct cs_sim_compute compute;
 	uint64_t eager; /* messages up to so many bytes are copied; 0: none */
 	struct cs_sim_actor *actors;
 	struct cs_sim_node *nodes;
@@ -122,7 +144,8 @@ struct cs_sim {
 	struct cs_sim_result *result;
 	enum cs_status status;
 	struct cs_events events;
-	struct cs_match match;
+	struct cs_match match, meetings[CS_MEETINGS];
+	int64_t time; /* of the event that happens */
 	struct cs_serve *serve;
 	struct cs_sketch_exchange *exchange;
 };
@@ -135,12 +158,17 @@ cs_sim_later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+void cs_sim_put(struct cs_sim *sim, const struct cs_event *event);
+void cs_sim_put_half(struct cs_sim *sim, struct cs_match *match, int to, int from,
+		     const struct cs_half *half);
 /* Puts an event for the actor's next work, at its time `now`. */
 void cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim_stage stage);
 /* Executes the actor's steps until it has to wait. */
 void cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor);
 /* Ends the step that began at `start`, and continues. */
 void cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start);
+/* Starts the message of a send step. */
+void cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step);
 /* Sends a message that is no request of a plan; `what`: one of CS_MESSAGE_*. */
 void cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what);
 /* Continues when all of these messages have left, perhaps at once. */
@@ -158,6 +186,31 @@ void cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t la
 /* Ends the run: the program's error. */
 __attribute__((format(printf, 2, 3))) void cs_sim_complain(struct cs_sim *sim, const char *format,
 							   ...);
+
+/* --- progress.c: who drives a call ------------------------------------------------------------ */
+
+/* Does a message of `bytes` to this actor leave only when that is there? */
+bool cs_progress_meets(const struct cs_sim *sim, int to, uint64_t bytes);
+/* Holds the request of a send or receive step until its peer's word is there. False: it is. */
+bool cs_progress_hold(struct cs_sim *sim, struct cs_sim_actor *actor,
+		      const struct cs_sim_step *step, enum cs_sim_meeting word);
+/* Sends CS_MESSAGE_READY or CS_MESSAGE_RTS. */
+void cs_progress_say(struct cs_sim *sim, struct cs_sim_actor *actor, int to, int what);
+/* Such a word has come. */
+void cs_progress_told(struct cs_sim *sim, const struct cs_event *event, int64_t last,
+		      enum cs_sim_meeting word);
+void cs_progress_granted(struct cs_sim *sim, const struct cs_event *event);
+void cs_progress_look(struct cs_sim *sim, const struct cs_event *event);
+/* True: the actor's time is not ahead of the simulation's. Else it continues when it is not. */
+bool cs_progress_catch_up(struct cs_sim *sim, struct cs_sim_actor *actor);
+/* Does what is due when an actor comes to wait; then whether it has to is to be looked at. */
+void cs_progress_enter(struct cs_sim *sim, struct cs_sim_actor *actor);
+/* May the actor pass what happens at `at`, as far as that is known? If not it has been seen to that
+ * it continues; with actor->awaits == `awaits` whoever makes it known has to. */
+bool cs_progress_may_pass(struct cs_sim *sim, struct cs_sim_actor *actor, bool is_known, int64_t at,
+			  int32_t awaits);
+/* The actor has done all of its steps. */
+void cs_progress_end(struct cs_sim *sim, struct cs_sim_actor *actor);
 
 /* --- lead.c: the first, or the last, of those that come leads --------------------------------- */
 

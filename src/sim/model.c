@@ -51,7 +51,7 @@ const struct cs_model cs_models[] = {
 	{ .name = "" },
 };
 
-enum unit { SECONDS, PER_BYTE, COUNT };
+enum unit { SECONDS, PER_BYTE, COUNT, BYTES, SWITCH };
 
 static const struct {
 	double scale, low, high; /* of what is written */
@@ -60,24 +60,30 @@ static const struct {
 	[SECONDS] = { 1e12, 0, 1, "seconds from 0 to 1, as 3e-7" },
 	[PER_BYTE] = { 1e15, 0, 1e-6, "seconds per byte from 0 to 1e-6, as 4e-11" },
 	[COUNT] = { 1, 1, 1e6, "a count from 1 to 1000000" },
+	[BYTES] = { 1, 0, 1e12, "bytes from 0 to 1e12, as 8192" },
+	[SWITCH] = { 1, 0, 1, "0 or 1" },
 };
 
 struct key {
 	const char *name;
 	size_t at, also_at; /* also_at: a second field that it sets, or the same */
 	enum unit unit;
-	bool is_short; /* sets what others print */
+	bool is_short;    /* sets what others print */
+	bool is_optional; /* not printed while 0 */
 };
 
 #define KEY(name, type, field, unit) \
-	{ name, offsetof(struct type, field), offsetof(struct type, field), unit, false }
+	{ name, offsetof(struct type, field), offsetof(struct type, field), unit, false, false }
 #define LEVEL(name, field, unit) KEY(name, cs_loggp, field, unit)
 #define WHOLE(name, field, unit) KEY(name, cs_model, field, unit)
+#define OPTIONAL(name, field, unit) \
+	{ name, offsetof(struct cs_model, field), offsetof(struct cs_model, field), unit, false, \
+	  true }
 
 static const struct key level_keys[] = {
 	LEVEL("L", L, SECONDS),
 	{ "o", offsetof(struct cs_loggp, o_send), offsetof(struct cs_loggp, o_recv), SECONDS,
-	  true },
+	  true, false },
 	LEVEL("os", o_send, SECONDS),
 	LEVEL("or", o_recv, SECONDS),
 	LEVEL("g", g, SECONDS),
@@ -93,6 +99,9 @@ static const struct key whole_keys[] = {
 	WHOLE("nic.G", nic_G, PER_BYTE),
 	WHOLE("bus", bus, PER_BYTE),
 	WHOLE("flag", flag, SECONDS),
+	OPTIONAL("look", look, SECONDS),
+	OPTIONAL("rndv", rndv, BYTES),
+	OPTIONAL("rts", rts, SWITCH),
 	{ .name = NULL },
 };
 
@@ -125,7 +134,7 @@ is_in(double number, enum unit unit)
 {
 	if (!(number >= units[unit].low && number <= units[unit].high))
 		return false;
-	return unit != COUNT || number == (double)(int64_t)number;
+	return unit <= PER_BYTE || number == (double)(int64_t)number;
 }
 
 static enum cs_status
@@ -143,7 +152,7 @@ set(struct cs_model *model, char *name, char *complaint, size_t room)
 		snprintf(complaint, room,
 			 "\"%s\" is no key; expected one of L, o, os, or, g, G, f, each also with "
 			 "intra., "
-			 "copy, reduce, nic.g, nic.G, bus, flag", name);
+			 "copy, reduce, nic.g, nic.G, bus, flag, look, rndv, rts", name);
 		return CS_BAD_INPUT;
 	}
 	double number = cs_parse_decimal(value, &end);
@@ -226,9 +235,9 @@ print(char *text, size_t length, const struct key *keys, const char *prefix, con
 {
 	for (; keys->name; keys++) {
 		int64_t whole;
-		if (keys->is_short)
-			continue;
 		memcpy(&whole, (const char *)base + keys->at, sizeof whole);
+		if (keys->is_short || (keys->is_optional && !whole))
+			continue;
 		length += (size_t)snprintf(text + length, CS_MODEL_TEXT - length, "%s%s%s=%.12g",
 					   length ? "," : "", prefix, keys->name,
 					   (double)whole / units[keys->unit].scale);

@@ -41,6 +41,9 @@ struct cs_model {
 	int64_t bus;          /* the memory that they share: fs per byte of a copy, reduction or
 			       * message inside */
 	int64_t flag;         /* ps from a flag in a node's memory to the rank that awaits it */
+	int64_t rndv;         /* messages of more bytes leave when their receiver is there; 0: none
+			       * has to; rts: 1: and when it has been asked (sim/sim.h) */
+	int64_t rts, look;    /* ps of a look at a call that is under way */
 };
 
 /* Built in: "hdr-like", "10gbe-like", "mt25204", "mt23108", "cx6-hdr". Ended by an empty name. */
@@ -50,7 +53,7 @@ extern const struct cs_model cs_models[];
  * with seconds, or seconds per byte:
  *
  *   L os or o g G f     between nodes (o: os and or; f: a count); intra.L ... inside a node
- *   copy reduce nic.g nic.G bus flag
+ *   copy reduce nic.g nic.G bus flag look rndv (bytes) rts (0 or 1)
  *
  * Without a built-in model missing keys are 0 (f: 1); inside a node the keys between nodes hold if
  * no intra key is given. CS_BAD_INPUT: `complaint` says what is wrong and what was expected, *model
@@ -78,12 +81,12 @@ struct cs_load {
  *
  * These are seed 000's (5.1 to 5.3) and what the simulator finds; where it is told roughly
  * (pipelines, trees that are not full) a test says how far off it may be. Copies and reductions are
- * that rank's; hidden copies take time only where they take longer than the messages. Whole
- * numbers: equal on all ranks for equal models. */
+ * that rank's; hidden copies take time only where they take longer than the messages. There is no
+ * rendezvous. Whole numbers: equal on all ranks for equal models. */
 int64_t cs_model_cost(const struct cs_model *model, const struct cs_load *load);
 
 #define CS_MODEL_TEXT 640
-/* All keys, as cs_model_read reads them. Returns `text`. */
+/* All keys, as cs_model_read reads them, the last three if they are not 0. Returns `text`. */
 const char *cs_model_text(char text[CS_MODEL_TEXT], const struct cs_model *model);
 
 #endif

@@ -35,6 +35,14 @@ cs_sim_create(struct cs_sim **made, int ranks, const int *node_of, size_t budget
 	return status;
 }
 
+static void
+forget(struct cs_sim *sim, struct cs_match *match)
+{
+	sim->left += match->pair_room * sizeof *match->pairs + match->node_room * sizeof
+		     *match->nodes;
+	cs_match_fini(match);
+}
+
 void
 cs_sim_destroy(struct cs_sim *sim)
 {
@@ -46,7 +54,9 @@ cs_sim_destroy(struct cs_sim *sim)
 		free(sim->actors[rank].flags);
 	}
 	cs_events_fini(&sim->events);
-	cs_match_fini(&sim->match);
+	forget(sim, &sim->match);
+	for (int i = 0; i < CS_MEETINGS; i++)
+		forget(sim, &sim->meetings[i]);
 	cs_serve_fini(sim);
 	cs_exchange_fini(sim);
 	free(sim->actors);
@@ -65,6 +75,8 @@ arrive(struct cs_sim *sim, const struct cs_event *event)
 	case CS_MESSAGE_ASKS: cs_serve_asked(sim, event, last); break;
 	case CS_MESSAGE_SERVES: cs_serve_served(sim, event, last); break;
 	case CS_MESSAGE_FRAGMENT: cs_exchange_arrived(sim, event, last); break;
+	case CS_MESSAGE_READY: cs_progress_told(sim, event, last, CS_MEETING_READY); break;
+	case CS_MESSAGE_RTS: cs_progress_told(sim, event, last, CS_MEETING_RTS); break;
 	default: cs_sim_deliver(sim, event, last); break;
 	}
 }
@@ -72,6 +84,7 @@ arrive(struct cs_sim *sim, const struct cs_event *event)
 static void
 happen(struct cs_sim *sim, struct cs_event *event)
 {
+	sim->time = event->at;
 	switch (event->stage) {
 	case CS_STAGE_COPY: cs_sim_end_work(sim, event); break;
 	case CS_STAGE_BUS:
@@ -80,6 +93,8 @@ happen(struct cs_sim *sim, struct cs_event *event)
 	case CS_STAGE_TICKET: cs_lead_come(sim, &sim->actors[event->from]); break;
 	case CS_STAGE_SERVE: cs_serve_look(sim, &sim->actors[event->from]); break;
 	case CS_STAGE_FORWARD: cs_serve_forward(sim, &sim->actors[event->from]); break;
+	case CS_STAGE_GRANT: cs_progress_granted(sim, event); break;
+	case CS_STAGE_LOOK: cs_progress_look(sim, event); break;
 	default: cs_exchange_look(sim, event); break;
 	}
 }
@@ -97,15 +112,19 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 		actor->first_waiter = CS_SIM_NOBODY;
 		actor->leader = CS_SIM_NOBODY;
 		actor->came = actor->pending = actor->group_count = 0;
-		actor->left_at = 0;
+		actor->left_at = actor->polls_until = 0;
+		actor->held = actor->looks = 0;
+		actor->due_first = CS_SIM_NOBODY;
+		actor->computes = sim->compute.time && sim->compute.looks != CS_SIM_ALWAYS;
 		memset(actor->ports, 0, sizeof actor->ports);
 	}
 	memset(sim->nodes, 0, (size_t)sim->node_count * sizeof *sim->nodes);
-	sim->left += sim->events.room * sizeof *sim->events.heap + sim->match.pair_room *
-		     sizeof *sim->match.pairs +
-		     sim->match.node_room * sizeof *sim->match.nodes;
+	sim->time = 0;
+	sim->left += sim->events.room * sizeof *sim->events.heap;
 	cs_events_fini(&sim->events);
-	cs_match_fini(&sim->match);
+	forget(sim, &sim->match);
+	for (int i = 0; i < CS_MEETINGS; i++)
+		forget(sim, &sim->meetings[i]);
 	if (sim->serve)
 		cs_serve_rewind(sim->serve);
 	if (sim->exchange)
@@ -113,17 +132,20 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 }
 
 static void
-judge(struct cs_sim *sim)
+judge(struct cs_sim *sim, const int64_t *starts)
 {
 	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "repeat",
 					     "publish", "await", "first", "last", "lead",
 					     "serve", "ask", "forward", "exchange" };
 	for (int rank = 0; rank < sim->ranks && sim->status == CS_OK; rank++) {
-		const struct cs_sim_actor *actor = &sim->actors[rank];
+		struct cs_sim_actor *actor = &sim->actors[rank];
 		if (actor->next < actor->count)
 			cs_sim_complain(sim, "rank %d waits for ever in step %zu (%s, request %u)",
 					rank, actor->next, kinds[actor->steps[actor->next].kind],
 					actor->steps[actor->next].request);
+		if (sim->compute.looks == CS_SIM_ALWAYS && !actor->is_role)
+			actor->now = cs_sim_later(actor->now, (starts ? starts[rank] : 0) +
+						  sim->compute.time);
 		sim->result->time = cs_sim_later(sim->result->time, actor->now);
 		if (actor->chain > sim->result->rounds)
 			sim->result->rounds = actor->chain;
@@ -132,6 +154,12 @@ judge(struct cs_sim *sim)
 	if (pair)
 		cs_sim_complain(sim, "rank %d sends to rank %d what that never receives",
 				pair->from, pair->to);
+}
+
+void
+cs_sim_set_compute(struct cs_sim *sim, const struct cs_sim_compute *compute)
+{
+	sim->compute = *compute;
 }
 
 enum cs_status
@@ -154,7 +182,7 @@ cs_sim_run(struct cs_sim *sim, const struct cs_model *model, const int64_t *star
 	while (sim->status == CS_OK && cs_events_take(&sim->events, &event))
 		happen(sim, &event);
 	if (sim->status == CS_OK)
-		judge(sim);
+		judge(sim, starts);
 	return sim->status;
 }
 

@@ -9,8 +9,12 @@
  *   - A send step takes o_s and goes on; its wait ends when the last byte has left the node (its
  *     port, without a card).
  *   - A receive's wait ends o_r after the last byte came, or after the wait began if that was
- *     later. Messages that were not waited for take no time of the receiver. There is no
- *     rendezvous: large messages too leave at once.
+ *     later. Messages that were not waited for take no time of the receiver.
+ *   - Large messages too leave at once, unless model.rndv says above how many bytes they meet their
+ *     receiver: each receive sends a "ready" (of 8 bytes, as others; with model.rts when the
+ *     sender's request to send, of 8 bytes too, has come), and the send's o_s and data follow when
+ *     that is there and the sender is in the call: waits or looks. Messages to roles do not, nor do
+ *     those of servers and exchanges.
  *   - Between nodes and inside one a rank has ports of their own, for each direction.
  *   - A card or a bus serves requests in order of time, at one time the lower rank first. The first
  *     byte waits for its turn, the last one for the slowest on its way.
@@ -68,6 +72,20 @@ void cs_sim_join_work(struct cs_sim *sim);
  * up to `most` bytes, inside a node all. There these two copies are the message's length: intra.G
  * costs nothing, and the bus serves copies only. 0: none. */
 void cs_sim_copy_messages(struct cs_sim *sim, uint64_t most);
+/* Computation that each rank does in later runs between the begin of a non-blocking call and its
+ * wait. The call's steps go on from its begin up to the first that has to wait for something, and
+ * so again at each of `looks`, which part the computation equally (first at its begin, last at its
+ * end, a single one half-way) and cost model.look; then the rank waits. With CS_SIM_ALWAYS a thread
+ * with a core of its own does the steps meanwhile. The call costs a rank by what its end exceeds
+ * its begin and `time`. Not for roles and what decides by order of arrival. */
+#define CS_SIM_ALWAYS UINT32_MAX
+struct cs_sim_compute {
+	int64_t time;   /* ps; 0: none, a blocking call */
+	uint32_t looks;
+	int64_t poll;   /* ps: at its begin and looks a rank stays so long at most for messages that
+			 * have not met their receivers; 0: not at all */
+};
+void cs_sim_set_compute(struct cs_sim *sim, const struct cs_sim_compute *compute);
 /* Bytes that a plan would take. */
 size_t cs_sim_plan_memory(const struct cs_sim *sim, const struct cs_plan *plan);
 

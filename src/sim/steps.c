@@ -47,8 +47,8 @@ cs_sim_complain(struct cs_sim *sim, const char *format, ...)
 	sim->status = CS_BAD_INPUT;
 }
 
-static void
-put(struct cs_sim *sim, const struct cs_event *event)
+void
+cs_sim_put(struct cs_sim *sim, const struct cs_event *event)
 {
 	if (event->at > LATEST || event->last > LATEST)
 		fail(sim, CS_UNSUPPORTED);
@@ -57,9 +57,17 @@ put(struct cs_sim *sim, const struct cs_event *event)
 }
 
 void
+cs_sim_put_half(struct cs_sim *sim, struct cs_match *match, int to, int from,
+		const struct cs_half *half)
+{
+	if (!cs_match_put(match, to, from, half, &sim->left))
+		fail(sim, CS_NO_MEMORY);
+}
+
+void
 cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim_stage stage)
 {
-	put(sim, &(struct cs_event){ .at = actor->now, .last = actor->now,
+	cs_sim_put(sim, &(struct cs_event){ .at = actor->now, .last = actor->now,
 					    .stage = (int32_t)stage,
 					    .from = (int)(actor - sim->actors),
 					    .number = actor->events++ });
@@ -126,7 +134,7 @@ launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, i
 		event.last += cost->L;
 		event.stage = CS_STAGE_ARRIVAL;
 	}
-	put(sim, &event);
+	cs_sim_put(sim, &event);
 	sim->result->messages++;
 	sim->result->bytes += bytes;
 	sim->result->inter_messages += level == CS_INTER;
@@ -134,8 +142,8 @@ launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, i
 	return is_shared;
 }
 
-static void
-send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+void
+cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	int64_t last;
 	enum cs_level level = level_of(sim, (int)(actor - sim->actors), step->peer);
@@ -143,6 +151,20 @@ send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *s
 	actor->requests[step->request] = (struct cs_sim_request){ .at = last,
 								  .is_done = !is_shared,
 								  .level = (uint8_t)level };
+}
+
+/* False: not yet. */
+static bool
+send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+{
+	bool is_met = cs_progress_meets(sim, step->peer, step->bytes);
+	if (is_met && !cs_progress_catch_up(sim, actor))
+		return false;
+	if (is_met && sim->model->rts)
+		cs_progress_say(sim, actor, step->peer, CS_MESSAGE_RTS);
+	if (!is_met || !cs_progress_hold(sim, actor, step, CS_MEETING_READY))
+		cs_sim_start(sim, actor, step);
+	return true;
 }
 
 void
@@ -161,6 +183,12 @@ cs_sim_receive_time(const struct cs_sim *sim, int from, int to)
 	return sim->model->level[level_of(sim, from, to)].o_recv;
 }
 
+static struct cs_match *
+match_of(struct cs_sim *sim, int to, uint64_t bytes)
+{
+	return cs_progress_meets(sim, to, bytes) ? &sim->meetings[CS_MEETING_DATA] : &sim->match;
+}
+
 /* A receive and its message have met. */
 static void
 meet(struct cs_sim *sim, int to, int from, const struct cs_half *receive,
@@ -176,18 +204,26 @@ meet(struct cs_sim *sim, int to, int from, const struct cs_half *receive,
 	request->is_done = true;
 }
 
-static void
+/* False: not yet. */
+static bool
 receive(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	int rank = (int)(actor - sim->actors);
+	bool is_met = cs_progress_meets(sim, rank, step->bytes);
+	if (is_met && !cs_progress_catch_up(sim, actor))
+		return false;
 	struct cs_half mine = { .bytes = step->bytes, .request = (int32_t)step->request }, message;
 	actor->requests[step->request] = (struct cs_sim_request){ .is_receive = true,
 							   .level = (uint8_t)level_of(sim, rank,
 										      step->peer) };
-	if (cs_match_take(&sim->match, rank, step->peer, false, &message))
+	struct cs_match *match = match_of(sim, rank, step->bytes);
+	if (cs_match_take(match, rank, step->peer, false, &message))
 		meet(sim, rank, step->peer, &mine, &message);
-	else if (!cs_match_put(&sim->match, rank, step->peer, &mine, &sim->left))
-		fail(sim, CS_NO_MEMORY);
+	else
+		cs_sim_put_half(sim, match, rank, step->peer, &mine);
+	if (is_met && (!sim->model->rts || !cs_progress_hold(sim, actor, step, CS_MEETING_RTS)))
+		cs_progress_say(sim, actor, step->peer, CS_MESSAGE_READY);
+	return true;
 }
 
 /* False: not yet. */
@@ -195,10 +231,10 @@ static bool
 wait_for(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	const struct cs_sim_request *request = &actor->requests[step->request];
-	if (!request->is_done) {
-		actor->awaits = (int32_t)step->request;
+	cs_progress_enter(sim, actor);
+	if (!cs_progress_may_pass(sim, actor, request->is_done, request->at,
+				  (int32_t)step->request))
 		return false;
-	}
 	actor->now = later(actor->now, request->at);
 	if (request->is_receive) {
 		actor->now += sim->model->level[request->level].o_recv;
@@ -219,7 +255,7 @@ work(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *s
 		return true;
 	}
 	actor->awaits = CS_SIM_BUS;
-	put(sim, &(struct cs_event){ .at = actor->now, .last = end, .bytes = step->bytes,
+	cs_sim_put(sim, &(struct cs_event){ .at = actor->now, .last = end, .bytes = step->bytes,
 					    .stage = CS_STAGE_COPY,
 					    .from = (int)(actor - sim->actors),
 					    .number = actor->events++ });
@@ -245,13 +281,16 @@ static bool
 await(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	struct cs_sim_actor *peer = &sim->actors[step->peer];
-	if (peer->published < (int32_t)step->bytes) {
-		actor->awaits = CS_SIM_FLAG;
-		actor->next_waiter = peer->first_waiter;
-		peer->first_waiter = (int32_t)(actor - sim->actors);
+	cs_progress_enter(sim, actor);
+	bool is_set = peer->published >= (int32_t)step->bytes;
+	const struct cs_sim_flag *flag = is_set ? &peer->flags[step->bytes - 1] : NULL;
+	if (!cs_progress_may_pass(sim, actor, is_set, flag ? flag->at : 0, CS_SIM_FLAG)) {
+		if (actor->awaits == CS_SIM_FLAG) {
+			actor->next_waiter = peer->first_waiter;
+			peer->first_waiter = (int32_t)(actor - sim->actors);
+		}
 		return false;
 	}
-	const struct cs_sim_flag *flag = &peer->flags[step->bytes - 1];
 	actor->now = later(actor->now, flag->at) + sim->model->flag;
 	actor->chain = flag->chain > actor->chain ? flag->chain : actor->chain;
 	return true;
@@ -310,8 +349,8 @@ cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 		int64_t start = actor->now;
 		bool is_done = true;
 		switch (step->kind) {
-		case CS_STEP_SEND: send(sim, actor, step); break;
-		case CS_STEP_RECV: receive(sim, actor, step); break;
+		case CS_STEP_SEND: is_done = send(sim, actor, step); break;
+		case CS_STEP_RECV: is_done = receive(sim, actor, step); break;
 		case CS_STEP_WAIT: is_done = wait_for(sim, actor, step); break;
 		case CS_NODE_PUBLISH: publish(sim, actor); break;
 		case CS_NODE_AWAIT: is_done = await(sim, actor, step); break;
@@ -325,6 +364,7 @@ cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 			fail(sim, CS_UNSUPPORTED);
 		tell(sim, actor, start);
 	}
+	cs_progress_end(sim, actor);
 	if (actor->is_role && sim->status == CS_OK)
 		end_role(sim, actor);
 }
@@ -383,7 +423,7 @@ cs_sim_leave(struct cs_sim *sim, struct cs_event *event)
 	event->at = first + model->level[is_inter ? CS_INTER : CS_INTRA].L;
 	event->last = last + model->level[is_inter ? CS_INTER : CS_INTRA].L;
 	event->stage = CS_STAGE_ARRIVAL;
-	put(sim, event);
+	cs_sim_put(sim, event);
 	if (event->request >= 0 && actor->awaits == event->request)
 		cs_sim_advance(sim, actor);
 	else if (actor->awaits == CS_SIM_LEFT)
@@ -412,9 +452,9 @@ cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 	struct cs_sim_actor *actor = &sim->actors[event->to];
 	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain,
 				   .request = -1 }, mine;
-	if (!cs_match_take(&sim->match, event->to, event->from, true, &mine)) {
-		if (!cs_match_put(&sim->match, event->to, event->from, &message, &sim->left))
-			fail(sim, CS_NO_MEMORY);
+	struct cs_match *match = match_of(sim, event->to, event->bytes);
+	if (!cs_match_take(match, event->to, event->from, true, &mine)) {
+		cs_sim_put_half(sim, match, event->to, event->from, &message);
 		return;
 	}
 	meet(sim, event->to, event->from, &mine, &message);

@@ -59,6 +59,15 @@ static const char usage[] =
 	"  --turn-root          with --arrivals: another root in each call, each a node's lowest "
 	"rank\n"
 	"  --seed N             of random arrivals (default: 1)\n"
+	"  --compute TIME       one algorithm, non-blocking: what its call costs ranks that "
+	"compute so long before they\n"
+	"                       wait, as 500us, or 2x: twice the time of the blocking call\n"
+	"  --looks N            of that computation at the call, at equal distances (default: 0); "
+	"always: a thread with a\n"
+	"                       core of its own\n"
+	"  --poll TIME          at its begin and looks ranks stay so long at most until their "
+	"messages have met their\n"
+	"                       receivers (default: 0us; --model rndv=BYTES)\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, with each model; how\n"
@@ -69,7 +78,7 @@ enum {
 		OPTION_CYCLIC,
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
-	OPTION_TURN_ROOT, OPTION_SEED,
+	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL,
 };
 
 static const struct option options[] = {
@@ -91,6 +100,9 @@ static const struct option options[] = {
 	{ "calls", required_argument, NULL, OPTION_CALLS },
 	{ "turn-root", no_argument, NULL, OPTION_TURN_ROOT },
 	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "compute", required_argument, NULL, OPTION_COMPUTE },
+	{ "looks", required_argument, NULL, OPTION_LOOKS },
+	{ "poll", required_argument, NULL, OPTION_POLL },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 	{ NULL, 0, NULL, 0 },
@@ -167,6 +179,58 @@ read_seed(const char *text, struct cs_sim_request *request)
 }
 
 static int
+read_time(const char *name, const char *text, int64_t *picoseconds)
+{
+	if (!cs_imbalance_read_time(text, picoseconds))
+		return cs_tool_wrong_use("--%s %s: expected a time up to 100s, as 500us", name,
+					 text);
+	*picoseconds *= 1000;
+	return CS_TOOL_DONE;
+}
+
+static int
+read_compute(const char *text, struct cs_sim_request *request)
+{
+	enum { MOST_FACTOR = 1000 };
+	char *end;
+	double factor = cs_parse_decimal(text, &end);
+	if (strcmp(end, "x") != 0)
+		return read_time("compute", text, &request->compute.time);
+	if (!(factor > 0 && factor <= MOST_FACTOR))
+		return cs_tool_wrong_use("--compute %s: expected a factor up to %dx", text,
+					 MOST_FACTOR);
+	request->compute_factor = factor;
+	return CS_TOOL_DONE;
+}
+
+static int
+read_looks(const char *text, struct cs_sim_request *request)
+{
+	int looks = 0, wrong = CS_TOOL_DONE;
+	if (!strcmp(text, "always"))
+		request->compute.looks = CS_SIM_ALWAYS;
+	else if (!(wrong = read_count("looks", text, 0, 1 << 20, &looks)))
+		request->compute.looks = (uint32_t)looks;
+	return wrong;
+}
+
+static int
+check_compute(const struct cs_sim_request *request)
+{
+	const struct cs_sim_compute *compute = &request->compute;
+	struct cs_sketch sketch;
+	size_t params[CS_MAX_PARAMS] = { 0 };
+	bool computes = compute->time || request->compute_factor > 0;
+	if (!computes && (compute->looks || compute->poll))
+		return cs_tool_wrong_use("--looks, --poll: expected --compute as well");
+	if (computes && (!request->algorithm || request->arrivals_count ||
+			 cs_tool_is_sketch(request->algorithm, params, &sketch)))
+		return cs_tool_wrong_use("--compute: expected one algorithm that is no sketch, and "
+					 "no --arrivals");
+	return CS_TOOL_DONE;
+}
+
+static int
 check_arrivals(struct cs_sim_request *request)
 {
 	char complaint[300];
@@ -234,7 +298,7 @@ check_call(struct cs_sim_request *request)
 	if (call->bytes > ((size_t)1 << 60) / (size_t)ranks)
 		return cs_tool_wrong_use("--bytes %zu: too much for %lld ranks", call->bytes,
 					 ranks);
-	if (check_arrivals(request))
+	if (check_arrivals(request) || check_compute(request))
 		return CS_TOOL_WRONG_USE;
 	if (call->root >= ranks)
 		return cs_tool_wrong_use("--root %d: expected a rank from 0 to %lld", call->root,
@@ -299,6 +363,9 @@ read_option(int option, struct cs_sim_request *request)
 		return read_count("calls", optarg, 1, CS_REQUEST_CALLS, &request->call_count);
 	case OPTION_TURN_ROOT: request->turns_root = true; break;
 	case OPTION_SEED: return read_seed(optarg, request);
+	case OPTION_COMPUTE: return read_compute(optarg, request);
+	case OPTION_LOOKS: return read_looks(optarg, request);
+	case OPTION_POLL: return read_time("poll", optarg, &request->compute.poll);
 	case OPTION_MODEL: return read_model(optarg, request);
 	case OPTION_MEMORY: return read_number("memory", optarg, 1 << 20, (size_t)1 << 40,
 					       &request->memory);

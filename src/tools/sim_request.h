@@ -43,6 +43,8 @@ struct cs_sim_request {
 	uint64_t seed;
 	int call_count;
 	bool turns_root;
+	struct cs_sim_compute compute; /* with a time, or with a factor of the blocking call's */
+	double compute_factor;
 };
 
 /* Says on stderr what is wrong with the arguments; returns CS_TOOL_WRONG_USE. */

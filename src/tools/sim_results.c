@@ -96,6 +96,40 @@ cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 	return CS_TOOL_CANNOT;
 }
 
+/* Runs the call as a non-blocking one, and prints what it costs ranks that compute meanwhile. */
+static int
+simulate_computing(struct cs_sim *sim, const struct cs_sim_request *request, int model,
+		   int64_t blocking, const char **why)
+{
+	char text[CS_TIME_TEXT];
+	struct cs_sim_result result;
+	struct cs_sim_compute compute = request->compute;
+	double sum = 0;
+	if (request->compute_factor > 0)
+		compute.time = (int64_t)((double)blocking * request->compute_factor + 0.5);
+	cs_sim_set_compute(sim, &compute);
+	int wrong = cs_request_run(sim, request->algorithm, &request->models[model], NULL, &result,
+				   why);
+	cs_sim_set_compute(sim, &(struct cs_sim_compute){ 0 });
+	if (wrong)
+		return wrong;
+	int ranks = request->call.nodes * request->call.ppn;
+	for (int rank = 0; rank < ranks; rank++)
+		sum += (double)(cs_sim_end_of(sim, rank) - compute.time) / ranks;
+	printf("  %-22s %s, ", "computation", cs_tool_time_text(text, (double)compute.time));
+	printf(compute.looks == CS_SIM_ALWAYS ? "a thread looks always" : "looks %" PRIu32,
+	       compute.looks);
+	if (compute.poll)
+		printf(", stays %s at most", cs_tool_time_text(text, (double)compute.poll));
+	printf("\n  %-22s %s\n", "overhead left",
+	       cs_tool_time_text(text, (double)(result.time - compute.time)));
+	printf("  %-22s %s\n", "  mean of all ranks", cs_tool_time_text(text, sum));
+	if (request->is_verbose)
+		fprintf(stderr, "collshim-sim: %s: overhead exactly %" PRId64 " ps, mean %.0f ps\n",
+			request->models[model].name, result.time - compute.time, sum);
+	return CS_TOOL_DONE;
+}
+
 int
 cs_request_simulate(const struct cs_sim_request *request, struct cs_sim_call *call)
 {
@@ -112,12 +146,16 @@ cs_request_simulate(const struct cs_sim_request *request, struct cs_sim_call *ca
 	for (int i = 0; !wrong && i < request->model_count; i++) {
 		wrong = cs_request_run(sim, request->algorithm, &request->models[i], NULL, &result,
 				       &why);
+		if (!wrong) {
+			cs_tool_print_title(call, &request->models[i]);
+			print_one(request, params, &result);
+		}
+		if (!wrong && (request->compute.time || request->compute_factor > 0))
+			wrong = simulate_computing(sim, request, i, result.time, &why);
 		if (wrong == CS_TOOL_WRONG_USE)
 			fprintf(stderr, "collshim-sim: %s: %s\n", request->what, why);
 		if (wrong)
 			break;
-		cs_tool_print_title(call, &request->models[i]);
-		print_one(request, params, &result);
 		if (request->is_verbose)
 			fprintf(stderr, "collshim-sim: %s: simulated time exactly %" PRId64 " ps\n",
 				request->models[i].name, result.time);

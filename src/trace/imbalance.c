@@ -31,8 +31,8 @@ static const struct kind {
 
 /* --- patterns --------------------------------------------------------------------------------- */
 
-static bool
-read_time(const char *text, int64_t *ns)
+bool
+cs_imbalance_read_time(const char *text, int64_t *ns)
 {
 	static const struct {
 		const char *name;
@@ -77,7 +77,7 @@ read_words(char *words, struct cs_imbalance *imbalance)
 	}
 	if (!word)
 		return !kind->needs_time;
-	return kind->takes_time && !words && read_time(word, &imbalance->late);
+	return kind->takes_time && !words && cs_imbalance_read_time(word, &imbalance->late);
 }
 
 enum cs_status

@@ -57,6 +57,8 @@ struct cs_imbalance_job {
 	const int *node_of;
 };
 
+/* "500us": a time in ns, us, ms or s, up to 100 s. False: it is none. */
+bool cs_imbalance_read_time(const char *text, int64_t *ns);
 /* "none", "uniform:500us", "late:3:2ms", "turning:2ms", "exponential:300us", "first-node",
  * "last-node:1.5ms": times in ns, us, ms or s, up to 100 s; 2 ms by default for a node. "file:PATH"
  * is to be loaded (trace/replay.h). CS_BAD_INPUT: `complaint` names the error and the allowed

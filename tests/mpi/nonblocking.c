@@ -124,6 +124,47 @@ orders(void)
 		MPI_Comm_free(&comms[i]);
 }
 
+/* --- between: a message that is sent after the call, awaited before its end ------------------- */
+
+static void
+between(void)
+{
+	enum { LARGE = 1 << 20, BARRIERS = 100 };
+	static int in[LARGE], out[LARGE];
+	static MPI_Request requests[BARRIERS];
+	static MPI_Status statuses[BARRIERS];
+	for (int which = 0; which < 4; which++) {
+		int count = 1, answer = -1;
+		for (int block = 1; block <= size; block++)
+			in[LARGE / size * block - 1] = rank;
+		out[LARGE / size * size - 1] = rank ? -1 : size;
+		switch (which) {
+		case 0:
+			MPI_Iallreduce(in, out, LARGE, MPI_INT, MPI_SUM, MPI_COMM_WORLD, requests);
+			break;
+		case 1: MPI_Ibcast(out, LARGE, MPI_INT, 0, MPI_COMM_WORLD, requests); break;
+		case 2:
+			MPI_Ialltoall(in, LARGE / size, MPI_INT, out, LARGE / size, MPI_INT,
+				      MPI_COMM_WORLD, requests);
+			break;
+		case 3:
+			for (count = 0; count < BARRIERS; count++)
+				MPI_Ibarrier(MPI_COMM_WORLD, &requests[count]);
+			break;
+		}
+		if (rank == 0)
+			MPI_Recv(&answer, 1, MPI_INT, size - 1, which, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
+		MPI_Waitall(count, requests, statuses);
+		if (rank == size - 1)
+			MPI_Send(&which, 1, MPI_INT, 0, which, MPI_COMM_WORLD);
+		CHECK(rank || answer == which, "the message is %d, not %d", answer, which);
+		int last = which == 0 ? size * (size - 1) / 2 : which == 1 ? size : size - 1;
+		CHECK(which == 3 || out[LARGE / size * size - 1] == last,
+		      "the last element of call %d is %d, not %d", which, out[LARGE - 1], last);
+	}
+}
+
 /* --- freed: communicators and datatypes that are freed after the start ------------------------ */
 
 static void
@@ -208,7 +249,7 @@ main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} cases[] = { { "early", early }, { "many", many }, { "orders", orders },
-		      { "freed", freed }, { "mixed", mixed } };
+		      { "between", between }, { "freed", freed }, { "mixed", mixed } };
 	check_begin(&argc, &argv, &rank, &size);
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -529,7 +529,8 @@ choose(struct verdict_rank *self, const struct spec *spec, enum cs_order order,
 		       : cs_colls[spec->coll].bytes_agreed ? spec->each : CS_BYTES_UNKNOWN;
 	*cached = selection->host_only >> spec->coll & 1
 		  ? &selection->cached_choices[spec->coll].cached[0]
-		  : cs_selection_find(selection, spec->coll, bytes);
+		  : cs_selection_find(selection, spec->coll, bytes, order == CS_ORDER_NONE
+							    ? CS_ORDER_UNKNOWN : order);
 	if (!*cached || !(*cached)->goes_to_host)
 		*cached = cs_selection_choose(selection, spec->coll, bytes, 1, order);
 	if ((*cached)->goes_to_host)

@@ -58,9 +58,6 @@ struct world {
 	struct message *messages;
 	struct meeting *meetings_under_way;
 	struct datagram *datagrams;
-	bool shares_leaders; /* epochs' exchanges go by the leaders' group, as other collectives;
-			      * else by one of their own */
-	struct seat exchanges[WORLD_MOST]; /* by node */
 	bool has_windows, counts_first; /* a counter grows before its data has come, which is
 					 * wrong */
 	int parts_put;           /* in windows, of messages that more followed of */

@@ -446,15 +446,9 @@ reduce_scatter(void *group, const void *in, void *out, const size_t *counts,
 static unsigned
 max(void *group, uint64_t *values, size_t count, struct cs_request *request)
 {
-	struct seat *leader = group, *own = &leader->world->exchanges[leader->rank];
-	own->world = leader->world;
-	own->group = 1 + CS_LANES;
-	own->rank = leader->rank;
 	struct guest guest = { .in = (char *)values, .out = (char *)values,
 			       .bytes = { count * sizeof *values } };
-	bool is_apart = count == CS_EXCHANGED && !leader->world->shares_leaders;
-	return meet(is_apart ? own : leader,
-		    (struct meeting){ .kind = MAX, .count = count }, guest, request);
+	return meet(group, (struct meeting){ .kind = MAX, .count = count }, guest, request);
 }
 
 static struct cs_wire *

@@ -17,8 +17,11 @@ static inline bool
 cs_between_is_turn(struct cs_op *op)
 {
 	const struct cs_node *node = &op->team->node;
-	if (node->under_way <= 1 || op->node.number == node->oldest)
+	if (node->under_way <= 1 || op->node.number == node->oldest) {
+		if (__builtin_expect(op->team->epoch.due != 0, 0))
+			cs_epoch_exchange(op->team);
 		return true;
+	}
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return false;
 }

@@ -18,16 +18,27 @@ cs_choose_may_serve(struct cs_serving *serving)
 {
 	struct cs_comm *communicator = serving->communicator;
 	return communicator &&
-	       (communicator->state < CS_COMM_HOST ||
+	       (__builtin_expect(communicator->state < CS_COMM_HOST, 1) ||
 		(communicator->state == CS_COMM_QUEUED && cs_icalls_begin_all(serving)));
 }
 
+/* The order of operands of a reduction like the communicator's last one; else CS_ORDER_UNKNOWN. */
+static inline enum cs_order
+cs_choose_order(const struct cs_serving *serving, MPI_Datatype type, MPI_Op op)
+{
+	const struct cs_comm *communicator = serving->communicator;
+	const struct cs_reduction *known = &communicator->known_pair;
+	return known->type == (uintptr_t)type && known->op == (uintptr_t)op && known->unit
+	       ? communicator->known_order : CS_ORDER_UNKNOWN;
+}
+
 /* Is the call left to the host by a choice that is cached already? Asked before anything else, so
- * that such a call costs little. `times`: blocks in the size that select counts. Only predefined
- * types are quick to find; calls with others are chosen for by cs_serve_choose. */
+ * that such a call costs little. `times`: blocks in the size that select counts. `order`: a
+ * reduction's (cs_choose_order). Only predefined types are quick to find; calls with others are
+ * chosen for by cs_serve_choose. */
 static inline bool
 cs_choose_host(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
-	  int times)
+	       int times, enum cs_order order)
 {
 	struct cs_comm *communicator = serving->communicator;
 	if (communicator->seat->selection.host_only >> coll & 1) {
@@ -39,7 +50,8 @@ cs_choose_host(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, M
 	if (!known || count <= 0 || count > INT_MAX)
 		return false;
 	serving->bytes = (size_t)count * known->size * (size_t)times;
-	serving->cached = cs_selection_find(&communicator->seat->selection, coll, serving->bytes);
+	serving->cached = cs_selection_find(&communicator->seat->selection, coll, serving->bytes,
+					    order);
 	return serving->cached && serving->cached->goes_to_host;
 }
 

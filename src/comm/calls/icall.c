@@ -17,6 +17,8 @@ _Atomic unsigned cs_icalls_open, cs_icalls_failed;
 
 /* With cs_icalls_lock. */
 static struct cs_icall *under_way, **under_way_end = &under_way, *unused;
+static struct cs_icall *ended; /* by the progress thread, but for what needs the MPI */
+static unsigned own_steps; /* of the program */
 static struct cs_icalls *queues;
 
 static struct cs_icall *
@@ -52,10 +54,16 @@ finish(struct cs_icall *icall)
 	atomic_fetch_sub(&cs_icalls_open, 1);
 }
 
-/* Appends a call that is over to those whose requests are to be completed. */
+/* Appends a call that is over to those whose requests are to be completed. `over` is NULL in the
+ * progress thread. */
 static void
 end(struct cs_icall *icall, struct cs_icall ***over)
 {
+	if (!over) {
+		icall->next = ended;
+		ended = icall;
+		return;
+	}
 	finish(icall);
 	if (atomic_load(&icall->is_freed)) /* by the program, which may not */
 		return;
@@ -90,6 +98,15 @@ is_busy(const struct cs_icalls *icalls)
 	return icalls->is_busy && !pthread_equal(icalls->busy, pthread_self());
 }
 
+/* May this thread step the communicator's calls? The progress thread, where messages take calls of
+ * the MPI, only if the MPI takes calls by several threads. */
+static bool
+may_step(const struct cs_comm *communicator, bool is_aside)
+{
+	return !is_busy(communicator->icalls) &&
+	       (!is_aside || cs_mpi_is_threaded || communicator->seat->team.shape.nodes == 1);
+}
+
 static void
 append(struct cs_icall *icall)
 {
@@ -102,7 +119,8 @@ append(struct cs_icall *icall)
 static void
 begin_queued(struct cs_icalls *icalls, struct cs_icall ***over)
 {
-	while (icalls->queue && icalls->queue->has_request && !is_busy(icalls) &&
+	while (icalls->queue && icalls->queue->has_request &&
+	       may_step(icalls->communicator, !over) &&
 	       may_begin(icalls->communicator)) {
 		struct cs_icall *icall = icalls->queue;
 		icalls->queue = icall->next;
@@ -125,14 +143,30 @@ yield_in_vain(bool is_in_vain)
 		sched_yield();
 }
 
-static void
+/* A number that is another one once the operation has gone on. */
+static uintptr_t
+place_of(const struct cs_op *op)
+{
+	const struct cs_awaited *awaited = &op->node.awaited;
+	return (uintptr_t)op->phase + (uintptr_t)awaited->local * 64 + awaited->tag;
+}
+
+/* Has a call gone on? */
+static bool
 step_all(struct cs_icall ***over)
 {
-	struct cs_icall **over_begin = *over;
 	struct cs_icall *icall, **link = &under_way;
+	bool is_on = false;
+	while (over && (icall = ended)) {
+		ended = icall->next;
+		end(icall, over);
+	}
 	while ((icall = *link)) {
-		if (!icall->has_request || is_busy(icall->serving.communicator->icalls) ||
-		    cs_op_step(&icall->serving.op) == CS_AGAIN) {
+		struct cs_op *op = &icall->serving.op;
+		uintptr_t before = place_of(op);
+		if (!icall->has_request || !may_step(icall->serving.communicator, !over) ||
+		    cs_op_step(op) == CS_AGAIN) {
+			is_on = is_on || place_of(op) != before;
 			link = &icall->next;
 			continue;
 		}
@@ -140,6 +174,7 @@ step_all(struct cs_icall ***over)
 		if (!*link)
 			under_way_end = link;
 		end(icall, over);
+		is_on = true;
 	}
 	for (struct cs_icalls **queue = &queues; *queue;) {
 		struct cs_icalls *icalls = *queue;
@@ -152,7 +187,7 @@ step_all(struct cs_icall ***over)
 		if (!cs_icalls_are_threaded)
 			icalls->communicator->state = CS_COMM_TEAM;
 	}
-	yield_in_vain(under_way && !*over_begin);
+	return is_on;
 }
 
 /* --- without the lock ------------------------------------------------------------------------- */
@@ -173,9 +208,27 @@ cs_icalls_step(void)
 	struct cs_icall *over = NULL, **end_of_over = &over;
 	if (pthread_mutex_trylock(&cs_icalls_lock))
 		return;
+	own_steps++;
 	step_all(&end_of_over);
+	yield_in_vain(under_way && !over);
 	pthread_mutex_unlock(&cs_icalls_lock);
 	complete(over);
+}
+
+enum cs_stepped
+cs_icalls_step_aside(void)
+{
+	static unsigned seen; /* own_steps */
+	if (pthread_mutex_trylock(&cs_icalls_lock))
+		return CS_STEPPED_IN_VAIN;
+	enum cs_stepped stepped = CS_STEPPED_IN_VAIN;
+	if (!under_way && !queues)
+		stepped = CS_STEPPED_NOTHING;
+	else if (seen == own_steps && step_all(NULL))
+		stepped = CS_STEPPED_ON;
+	seen = own_steps;
+	pthread_mutex_unlock(&cs_icalls_lock);
+	return stepped;
 }
 
 static void wait_for(struct cs_comm *communicator, bool is_for_queued);
@@ -208,6 +261,7 @@ end_all(struct cs_comm *communicator, bool may_wait)
 	if (*link)
 		*link = icalls->next;
 	remove_from(&under_way, &under_way_end, communicator);
+	remove_from(&ended, NULL, communicator);
 	atomic_fetch_sub(&cs_icalls_open, icalls->open);
 	pthread_mutex_unlock(&cs_icalls_lock);
 	free(icalls);
@@ -245,7 +299,8 @@ cs_icall_new(struct cs_comm *communicator)
 		return NULL;
 	pthread_mutex_lock(&cs_icalls_lock);
 	if (can_drive == UNKNOWN)
-		can_drive = cs_icalls_find_driver(end_all) ? YES : NO;
+		can_drive = cs_icalls_find_driver(communicator->seat->team.node.shape.size, end_all)
+			    ? YES : NO;
 	cs_icalls_reap(&unused);
 	icall = can_drive == YES ? unused : NULL;
 	if (icall)
@@ -271,6 +326,7 @@ cs_icall_new(struct cs_comm *communicator)
 	serving->results = NULL;
 	icall->sizes = communicator->sizes;
 	communicator->sizes = NULL;
+	communicator->seat->selection.is_timed |= CS_TIMED_NOT_BLOCKING;
 	icall->has_request = icall->is_over = false;
 	icall->row = NULL;
 	icall->spent_ns = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
@@ -281,11 +337,20 @@ cs_icall_new(struct cs_comm *communicator)
 	return serving;
 }
 
+/* Undoes cs_icall_new's marks of the communicator, which blocking calls read. */
+static void
+end_entry(struct cs_icall *icall)
+{
+	struct cs_comm *communicator = icall->serving.communicator;
+	communicator->sizes = icall->sizes;
+	communicator->seat->selection.is_timed &= (unsigned char)~CS_TIMED_NOT_BLOCKING;
+}
+
 void
 cs_icall_drop(struct cs_serving *serving)
 {
 	struct cs_icall *icall = of(serving);
-	serving->communicator->sizes = icall->sizes;
+	end_entry(icall);
 	cs_serving_fini(serving);
 	pthread_mutex_lock(&cs_icalls_lock);
 	icall->next = unused;
@@ -336,7 +401,7 @@ int
 cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 {
 	struct cs_icall *icall = of(serving);
-	serving->communicator->sizes = icall->sizes;
+	end_entry(icall);
 	int result = cs_icall_make_request(icall, request);
 	if (result != MPI_SUCCESS) {
 		cs_warn_local("the MPI has no request for a non-blocking call; ending the job");
@@ -357,6 +422,8 @@ cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 	pthread_mutex_unlock(&cs_icalls_lock);
 	if (is_over)
 		cs_pmpi.Grequest_complete(*request);
+	else
+		cs_progress_started();
 	return MPI_SUCCESS;
 }
 

@@ -55,6 +55,9 @@ cs_icalls_drive(void)
 		cs_icalls_step();
 }
 
+/* Ends the progress thread, if there is one; before the MPI is finalized. */
+void cs_progress_end(void);
+
 /* Waits until the call of that request is over. Returns at once, false, if it is not one of
  * ours. */
 bool cs_icall_wait(MPI_Request request);

@@ -37,12 +37,15 @@ struct cs_icalls {
 /* Guards lists, the table and the operations of all calls. Not held while the MPI is called about
  * requests, since the MPI may hold locks of its own when it frees one. */
 extern pthread_mutex_t cs_icalls_lock;
-extern bool cs_icalls_are_threaded; /* MPI_THREAD_MULTIPLE */
+extern bool cs_icalls_are_threaded; /* MPI_THREAD_MULTIPLE, or a progress thread */
+extern bool cs_mpi_is_threaded;     /* MPI_THREAD_MULTIPLE */
 
-/* Finds how the MPI lets us step calls while it waits itself, and asks for it; false: it does not.
+/* Finds how calls are stepped while the program is in no call of ours, and asks for it: by the MPI
+ * or a progress thread (COLLSHIM_PROGRESS; `ranks` are on this node); false: in no way.
  * The same on all ranks unless their MPIs differ, which the agreement at MPI_Init finds. `end`: for
  * cs_comm_end_calls. */
-bool cs_icalls_find_driver(void (*end)(struct cs_comm *communicator, bool may_wait));
+bool cs_icalls_find_driver(int ranks,
+			   void (*end)(struct cs_comm *communicator, bool may_wait));
 
 int cs_icall_make_request(struct cs_icall *icall, MPI_Request *request);
 
@@ -51,5 +54,22 @@ int cs_icall_make_request(struct cs_icall *icall, MPI_Request *request);
 void cs_icall_insert(struct cs_icall *icall);
 struct cs_icall *cs_icall_find(MPI_Request request);
 void cs_icalls_reap(struct cs_icall **unused);
+
+/* Steps calls as cs_icalls_step does, but without the MPI, and only if the program has not stepped
+ * them since this was called last. For the progress thread. */
+enum cs_stepped {
+	CS_STEPPED_NOTHING, /* there is no call to step */
+	CS_STEPPED_IN_VAIN, /* none could go on, or the program steps them */
+	CS_STEPPED_ON
+};
+enum cs_stepped cs_icalls_step_aside(void);
+
+/* The progress thread: starts, once; `has_spare`: it may take a core's time. False: there is none,
+ * which was said. */
+bool cs_progress_start(bool has_spare);
+/* After a call was started or queued. */
+void cs_progress_started(void);
+/* May this process's threads run on two cores for each of so many ranks? */
+bool cs_progress_has_cores(int ranks);
 
 #endif

@@ -5,6 +5,7 @@
 #include "comm/engine.h"
 #include "comm/host/host.h"
 #include "comm/host/pmpi.h"
+#include "run/run.h"
 
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 pthread_mutex_t cs_icalls_lock = PTHREAD_MUTEX_INITIALIZER;
 bool cs_icalls_are_threaded;
+bool cs_mpi_is_threaded;
 void (*cs_icalls_first)(void);
 
 static struct cs_icall *buckets[BUCKETS];
@@ -61,7 +63,7 @@ static int
 poll(void *extra, MPI_Status *status)
 {
 	cs_icalls_drive();
-	if (!cs_icalls_are_threaded) /* with threads it has locked what its functions lock */
+	if (!cs_mpi_is_threaded) /* else it has locked what its functions lock */
 		cs_host_mpi.progress();
 	return MPI_SUCCESS;
 }
@@ -96,7 +98,8 @@ static int (*start_polled)(MPI_Grequest_query_function *, MPI_Grequest_free_func
 			   int (*)(int, void **, double, MPI_Status *), void *, MPI_Request *);
 
 bool
-cs_icalls_find_driver(void (*end)(struct cs_comm *communicator, bool may_wait))
+cs_icalls_find_driver(int ranks,
+		      void (*end)(struct cs_comm *communicator, bool may_wait))
 {
 #ifdef MPI_ABI_VERSION
 	/* Names that are not the standard's may be those of the library behind the standard's, with
@@ -106,14 +109,24 @@ cs_icalls_find_driver(void (*end)(struct cs_comm *communicator, bool may_wait))
 	void *start = cs_engine.door->lookup("PMPIX_Grequest_start");
 	void *hook = start ? NULL : cs_engine.door->lookup("opal_progress_register");
 	int level = MPI_THREAD_SINGLE;
+	enum cs_progress_kind kind = cs_engine.settings.progress;
+	bool has_spare = cs_progress_has_cores(ranks);
 	memcpy(&start_polled, &start, sizeof start);
 	if (hook)
 		((int (*)(int (*)(void)))hook)(on_progress);
-	if ((!start && !hook) || !cs_pmpi.Grequest_start || !cs_pmpi.Grequest_complete ||
+	/* Without a hook nothing but a thread steps calls while the MPI waits for something else,
+	 * for which a peer may need our steps. */
+	if ((!hook && (!start || kind == CS_PROGRESS_CALLS)) || !cs_pmpi.Grequest_start ||
+	    !cs_pmpi.Grequest_complete ||
 	    !cs_pmpi.Type_dup || !cs_pmpi.Status_set_elements || !cs_pmpi.Status_set_cancelled ||
 	    !cs_pmpi.Query_thread || cs_pmpi.Query_thread(&level) != MPI_SUCCESS)
 		return false;
-	cs_icalls_are_threaded = level == MPI_THREAD_MULTIPLE;
+	cs_mpi_is_threaded = level == MPI_THREAD_MULTIPLE;
+	cs_messages_progress = hook;
+	bool wants_thread = kind == CS_PROGRESS_THREAD ||
+			    (kind == CS_PROGRESS_AUTO && (has_spare || !hook));
+	cs_icalls_are_threaded = (wants_thread && cs_progress_start(has_spare)) ||
+				 cs_mpi_is_threaded;
 	cs_host_drive = cs_icalls_drive;
 	cs_comm_end_calls = end;
 	cs_icalls_first();

@@ -163,7 +163,7 @@ cs_serve_run(struct cs_serving *serving, uint64_t signature)
 {
 	struct cs_selection *selection = &serving->communicator->seat->selection;
 	struct cs_op *op = &serving->op;
-	if (__builtin_expect(selection->is_timed | (op->node.extras & CS_OP_NONBLOCKING), 0))
+	if (__builtin_expect(selection->is_timed, 0))
 		return run_otherwise(serving, signature);
 	cs_op_join(op, selection->team, signature);
 	cs_selection_run_quietly(serving->cached, op);

@@ -62,6 +62,13 @@ shaped_result(struct cs_serving *serving, const struct reduced *reduced, const c
 	cs_serve_unpack(serving, reduced->type, reduced->recv, (MPI_Count)count, packed);
 }
 
+static inline enum cs_order
+order_of(const struct cs_call *call)
+{
+	return !call->is_commutative ? CS_ORDER_KEPT
+	       : cs_reduction_is_exact(&call->reduction) ? CS_ORDER_EXACT : CS_ORDER_FREE;
+}
+
 /* Fills reduced->call->reduction from type and operation; if both are predefined, it is kept for
  * the next call. */
 static __attribute__((noinline)) bool
@@ -73,8 +80,10 @@ make_reduction(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype
 	    !cs_reduction_make(type, reduced->type, op, &operation, &reduced->call->reduction))
 		return false;
 	reduced->call->is_commutative = operation.is_commutative;
-	if (operation.is_predefined && reduced->type->is_predefined)
+	if (operation.is_predefined && reduced->type->is_predefined) {
 		communicator->known_pair = reduced->call->reduction;
+		communicator->known_order = order_of(reduced->call);
+	}
 	return true;
 }
 
@@ -105,15 +114,9 @@ fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
 	call->root = reduced->is_rooted ? reduced->root : -1;
 }
 
-static inline enum cs_order
-order_of(const struct cs_call *call)
-{
-	return !call->is_commutative ? CS_ORDER_KEPT
-	       : cs_reduction_is_exact(&call->reduction) ? CS_ORDER_EXACT : CS_ORDER_FREE;
-}
-
-/* Is a non-blocking call the host's? The program may free its operation before the call is over;
- * and a fixed order of operands takes blocking calls. */
+/* Is a non-blocking call the host's? The program may free its operation before the call is over; a
+ * fixed order of operands takes blocking calls; and a thread that steps calls does not call the
+ * MPI. */
 static __attribute__((noinline)) bool
 is_hosts_own(struct cs_serving *serving, const struct cs_call *call)
 {
@@ -121,6 +124,8 @@ is_hosts_own(struct cs_serving *serving, const struct cs_call *call)
 		return !cs_serve_not(serving, "not blocking, with an operation of the program's");
 	if (cs_engine.settings.is_reproducible && !cs_reduction_is_exact(&call->reduction))
 		return !cs_serve_not(serving, "not blocking, and COLLSHIM_REPRODUCIBLE");
+	if (!call->reduction.kernel)
+		return !cs_serve_not(serving, "not blocking, and only the MPI has the operation");
 	return false;
 }
 

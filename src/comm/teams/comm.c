@@ -197,9 +197,9 @@ cs_comms_give_back(bool of_all)
 		for (struct cs_comm *one = living[i]; one; one = one->next) {
 			struct cs_seat *seat = one->seat;
 			struct cs_node *node = &seat->team.node;
-			/* Committed pages stay: without memory, touching them again would be
-			 * SIGBUS. */
-			if (one->state != CS_COMM_TEAM || seat->pin ||
+			/* Non-blocking calls may be stepped by a thread. Committed pages stay:
+			 * without memory, touching them again would be SIGBUS. */
+			if (one->state != CS_COMM_TEAM || one->icalls || seat->pin ||
 			    !node->segment.handle.may_come_late)
 				continue;
 			if (of_all || seat->looked_at == node->calls)

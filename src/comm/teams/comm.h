@@ -73,6 +73,7 @@ struct cs_comm {
 	 * and operation. */
 	const struct cs_type *known_type;
 	struct cs_reduction known_pair;
+	enum cs_order known_order; /* of its operands */
 	struct cs_comm *next;     /* in the list of unused or of living ones */
 };
 
