@@ -142,6 +142,7 @@ struct bench_operation {
 	unsigned char *send[BENCH_MAX_BUFFERS], *recv[BENCH_MAX_BUFFERS];
 	void *allocation[2 * BENCH_MAX_BUFFERS];
 	void *types; /* MPI_Datatype[ranks], alltoallw */
+	const void *comm; /* MPI_Comm *, the caller's; NULL: MPI_COMM_WORLD */
 };
 
 /* A wrong result: what is not as it must be, in words. */
@@ -245,7 +246,8 @@ bool bench_measure(struct bench_result *result, const struct bench_case *what,
 
 /* --- first.c ---------------------------------------------------------------------------------- */
 
-#define BENCH_PARTS 4
+#define BENCH_PARTS 5
+#define BENCH_SOON 300 /* calls from the 2nd to this one are summed, ours and the host's */
 
 struct bench_spread {
 	double mean, most; /* over the ranks */
@@ -265,13 +267,17 @@ struct bench_first {
 	/* Bytes of shared memory that a rank has touched in these calls, and of that what bears the
 	 * library's name; below 0: not known. */
 	struct bench_spread shared, ours;
+	double soon[BENCH_SIDES], soon_own[BENCH_SIDES]; /* seconds of calls 2 to BENCH_SOON
+							  * together; 0: not all were made */
 };
 
-/* Collective over all ranks: the calls of a case from the first one on, through MPI_X only. The
- * first case is right when nothing but this has been done with the MPI since MPI_Init. False if the
- * last result was wrong: the fault has been told by then. The numbers are filled in at rank 0
- * only. */
-bool bench_first_measure(struct bench_first *first, const struct bench_case *what,
+/* Collective over all ranks: the calls of a case from the first one on, through MPI_X, and then, on
+ * a communicator of their own, through PMPI_X. The first case of a job (`is_first`) is on
+ * MPI_COMM_WORLD, and is right when nothing but this has been done with the MPI since MPI_Init;
+ * each other one is on a duplicate that is never freed, so that it finds no former team's memory.
+ * False if the last result was wrong: the fault has been told by then. The numbers are filled in at
+ * rank 0 only. */
+bool bench_first_measure(struct bench_first *first, const struct bench_case *what, bool is_first,
 			 const struct bench_options *options, int rank, int ranks);
 
 /* --- facts.c ---------------------------------------------------------------------------------- */

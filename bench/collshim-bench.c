@@ -254,7 +254,7 @@ measure_first(const struct bench_options *options, int rank, int ranks, double i
 	}
 	bool has_table = rank == 0 && (!options->json || strcmp(options->json, "-") != 0);
 	for (int i = 0; i < count && code == 0; i++) {
-		if (!bench_first_measure(&firsts[i], &cases[i], options, rank, ranks)) {
+		if (!bench_first_measure(&firsts[i], &cases[i], i == 0, options, rank, ranks)) {
 			code = 1;
 			break;
 		}

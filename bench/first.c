@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* The first call, those up to the 10th, the 100th and the last. */
-static const int part_ends[BENCH_PARTS] = { 1, 10, 100, 1000 };
+/* The first call, those up to the 10th, the 100th, BENCH_SOON and the last. */
+static const int part_ends[BENCH_PARTS] = { 1, 10, 100, BENCH_SOON, 1000 };
 
 /* --- what this process has touched ------------------------------------------------------------ */
 
@@ -66,7 +66,7 @@ struct seen {
 };
 
 static struct seen
-run_part(const struct bench_operation *op, int from, int to)
+run_part(const struct bench_operation *op, enum bench_side side, int from, int to)
 {
 	struct rusage before, after;
 	struct seen seen;
@@ -74,7 +74,7 @@ run_part(const struct bench_operation *op, int from, int to)
 	getrusage(RUSAGE_SELF, &before);
 	seen.in = bench_now();
 	for (int n = from; n <= to; n++)
-		bench_operation_call(op, BENCH_OURS, n - 1);
+		bench_operation_call(op, side, n - 1);
 	seen.out = bench_now();
 	getrusage(RUSAGE_SELF, &after);
 	seen.minor = (double)(after.ru_minflt - before.ru_minflt);
@@ -132,34 +132,66 @@ spread_of_growth(double before, double after, int ranks)
 	return known < 0 ? (struct bench_spread){ -1, -1 } : spread;
 }
 
-bool
-bench_first_measure(struct bench_first *first, const struct bench_case *what,
-		    const struct bench_options *options, int rank, int ranks)
+/* Makes the calls of one side, of so many parts at most; gathers and counts these. */
+static int
+run_parts(struct bench_part *parts, int most, const struct bench_operation *op,
+	  enum bench_side side, double limit)
 {
 	struct seen seen[BENCH_PARTS];
-	int parts = 0;
+	int count = 0;
+	for (bool goes = true; count < most && goes; count++) {
+		struct bench_part *part = &parts[count];
+		part->from = count ? part_ends[count - 1] + 1 : 1;
+		part->to = part_ends[count];
+		seen[count] = run_part(op, side, part->from, part->to);
+		goes = count + 1 < most && goes_on(&seen[count], part->to - part->from + 1,
+						   part_ends[count + 1] - part->to, limit);
+	}
+	for (int i = 0; i < count; i++)
+		gather_part(&parts[i], &seen[i], op->ranks);
+	return count;
+}
+
+/* Adds up calls 2 to BENCH_SOON, if they were made. */
+static void
+add_up(struct bench_first *first, const struct bench_part *parts, enum bench_side side)
+{
+	for (int i = 1; parts[BENCH_PARTS - 2].is_there && i < BENCH_PARTS - 1; i++) {
+		int calls = parts[i].to - parts[i].from + 1;
+		first->soon[side] += parts[i].seconds * calls;
+		first->soon_own[side] += parts[i].own_seconds * calls;
+	}
+}
+
+bool
+bench_first_measure(struct bench_first *first, const struct bench_case *what, bool is_first,
+		    const struct bench_options *options, int rank, int ranks)
+{
+	struct bench_part hosts[BENCH_PARTS] = { { .is_there = false } };
+	MPI_Comm ours, host;
 	memset(first, 0, sizeof *first);
 	first->what = *what;
 	struct bench_operation *op = bench_prepare(what, options, rank, ranks, first->skipped);
 	if (!op)
 		return true;
 	first->bytes = op->bytes;
-	struct touched before = look_at_memory();
-	for (bool goes = true; parts < BENCH_PARTS && goes; parts++) {
-		struct bench_part *part = &first->parts[parts];
-		part->from = parts ? part_ends[parts - 1] + 1 : 1;
-		part->to = part_ends[parts];
-		seen[parts] = run_part(op, part->from, part->to);
-		goes = parts + 1 < BENCH_PARTS && goes_on(&seen[parts], part->to - part->from + 1,
-							  part_ends[parts + 1] - part->to,
-							  options->limit);
+	if (!is_first) {
+		PMPI_Comm_dup(MPI_COMM_WORLD, &ours);
+		op->comm = &ours;
 	}
+	struct touched before = look_at_memory();
+	int parts = run_parts(first->parts, BENCH_PARTS, op, BENCH_OURS, options->limit);
 	struct touched after = look_at_memory();
-	for (int i = 0; i < parts; i++)
-		gather_part(&first->parts[i], &seen[i], ranks);
 	first->shared = spread_of_growth(before.shared, after.shared, ranks);
 	first->ours = spread_of_growth(before.ours, after.ours, ranks);
 	bool is_right = bench_check(op, BENCH_OURS, first->parts[parts - 1].to, false);
+	PMPI_Comm_dup(MPI_COMM_WORLD, &host);
+	op->comm = &host;
+	run_parts(hosts, parts < BENCH_PARTS ? parts : BENCH_PARTS - 1, op, BENCH_HOST,
+		  options->limit);
+	PMPI_Comm_free(&host);
+	add_up(first, first->parts, BENCH_OURS);
+	add_up(first, hosts, BENCH_HOST);
 	bench_operation_destroy(op);
 	return is_right;
 }

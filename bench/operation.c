@@ -377,7 +377,7 @@ bench_operation_start(const struct bench_operation *op, enum bench_side side, in
 	MPI_Request *request = for_request;
 	int buffer = n % op->buffers, root = bench_operation_root(op, n), count = op->count;
 	unsigned char *send = op->send[buffer], *recv = op->recv[buffer];
-	MPI_Comm comm = MPI_COMM_WORLD;
+	MPI_Comm comm = op->comm ? *(const MPI_Comm *)op->comm : MPI_COMM_WORLD;
 	switch (op->what.coll) {
 	case CS_ALLGATHER:
 		CALL(A, a, llgather, send, count, MPI_BYTE, recv, count, MPI_BYTE, comm);

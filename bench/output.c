@@ -152,13 +152,14 @@ bench_print_first_head(FILE *out, const struct bench_options *options,
 	fprintf(out, "# us of a call: %s, by the number of calls. A rank's page faults in all "
 		     "these calls, and bytes of\n"
 		     "# shared memory that it has touched in them: mean over the ranks, and the "
-		     "most of one\n",
+		     "most of one. Last the\n"
+		     "# sum of calls 2 to 300, the host's by PMPI afterwards, and host / ours\n",
 		has_own_times ? "the longest of the ranks' own times"
 			      : "first rank in to last rank out");
-	fprintf(out, "%-20s %7s %6s %-11s %10s %10s %10s %10s %13s %7s %13s %13s\n", "collective",
-		"bytes", "root", "distribution",
-		"call 1", "2-10", "11-100", "101-1000", "minor faults", "major", "touched",
-		"of collshim's");
+	fprintf(out, "%-20s %7s %6s %-11s %10s %10s %10s %10s %10s %13s %7s %13s %13s %10s %10s "
+		     "%6s\n", "collective", "bytes", "root", "distribution",
+		"call 1", "2-10", "11-100", "101-300", "301-1000", "minor faults", "major",
+		"touched", "of collshim's", "host 2-300", "ours 2-300", "ratio");
 	fflush(out);
 }
 
@@ -220,6 +221,12 @@ bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times
 	print_pair(out, 7, &major);
 	print_kilobytes(out, 13, &first->shared);
 	print_kilobytes(out, 13, &first->ours);
+	const double *soon = has_own_times ? first->soon_own : first->soon;
+	if (soon[BENCH_HOST] > 0 && soon[BENCH_OURS] > 0)
+		fprintf(out, " %10.1f %10.1f %6.2f", soon[BENCH_HOST] * 1e6, soon[BENCH_OURS] * 1e6,
+			soon[BENCH_HOST] / soon[BENCH_OURS]);
+	else
+		fprintf(out, " %10s %10s %6s", "-", "-", "-");
 	fputc('\n', out);
 	fflush(out);
 }
@@ -394,6 +401,13 @@ json_first(FILE *out, const struct bench_first *first, bool has_own_times)
 	fputs("]", out);
 	json_pair(out, "shared_bytes", &first->shared);
 	json_pair(out, "collshim_bytes", &first->ours);
+	const double *soon = has_own_times ? first->soon_own : first->soon;
+	if (soon[BENCH_HOST] > 0 && soon[BENCH_OURS] > 0)
+		fprintf(out, ", \"to_300\": {\"host_us\": %.1f, \"ours_us\": %.1f, \"ratio\": "
+			     "%.4f}", soon[BENCH_HOST] * 1e6, soon[BENCH_OURS] * 1e6,
+			soon[BENCH_HOST] / soon[BENCH_OURS]);
+	else
+		fputs(", \"to_300\": null", out);
 	fputs("}", out);
 }
 

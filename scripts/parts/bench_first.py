@@ -9,8 +9,10 @@ from collshim.ratios import mean_ratio, spread, spread_text
 from collshim.texts import bytes_text
 
 SIDES = ("host", "ours")
-PARTS = ("call 1", "2-10", "11-100", "101-1000")
+PARTS = ("call 1", "2-10", "11-100", "101-300", "301-1000")
+EARLY = "2-300"   # together
 ALL = "all"
+SHOWN = PARTS + (EARLY, ALL)
 # What is asked for: calls 11 to 100 have that part of the host's speed; all of them together the
 # other one where the last ones have the third; and the first ten take no more than so many
 # microseconds longer.
@@ -21,9 +23,16 @@ def calls_of(part):
     return part["to"] - part["from"] + 1
 
 
+def name_of(part):
+    return "call 1" if part["to"] == 1 else "%d-%d" % (part["from"], part["to"])
+
+
 def microseconds(run):
     """{part: us of a call}, and of all calls together; only of the parts that were made."""
-    found = {name: part["us"] for name, part in zip(PARTS, run["parts"])}
+    found = {name_of(part): part["us"] for part in run["parts"]}
+    early = [part for part in run["parts"] if 2 <= part["from"] and part["to"] <= 300]
+    if early and early[-1]["to"] == 300:
+        found[EARLY] = sum(part["us"] * calls_of(part) for part in early) / 299
     calls = sum(map(calls_of, run["parts"]))
     found[ALL] = sum(part["us"] * calls_of(part) for part in run["parts"]) / calls
     return found
@@ -46,7 +55,7 @@ class Turns:
         self.ratios, self.times = {}, {}
         for pair in self.pairs:
             host, ours = map(microseconds, pair)
-            for name in PARTS:
+            for name in PARTS + (EARLY,):
                 if name in host and name in ours:
                     self.add(name, host[name], ours[name])
             # Of as many calls on both sides only.
@@ -92,10 +101,10 @@ class Turns:
         found = []
         if "11-100" in self.ratios and max(self.ratios["11-100"]) < SOON:
             found.append("calls 11-100 %s us" % self.text("11-100", True))
-        if "101-1000" in self.ratios and ALL in self.ratios and max(self.ratios[ALL]) < WHOLE and \
-                self.middle("101-1000") > STEADY:
+        if "301-1000" in self.ratios and ALL in self.ratios and max(self.ratios[ALL]) < WHOLE and \
+                self.middle("301-1000") > STEADY:
             found.append("all calls %s us, where the last are %s" % (self.text(ALL, True),
-                                                                     self.text("101-1000", True)))
+                                                                     self.text("301-1000", True)))
         if "2-10" in self.ratios:
             more = [sum((ours - host) * calls for (host, ours), calls in zip(both, (1, 9)))
                     for both in zip(self.times["call 1"], self.times["2-10"])]
@@ -122,7 +131,7 @@ def progress_text(data):
 def means(found):
     """For each part the geometric mean over the cells that have it, as text."""
     texts = []
-    for name in PARTS + (ALL,):
+    for name in SHOWN:
         ratios = [turns.middle(name) for turns in found if name in turns.ratios]
         texts.append("%.2f" % mean_ratio(ratios) if ratios else "-")
     return texts
@@ -137,13 +146,13 @@ def grouped(found):
 
 def render_text(data, out):
     found = measured(data)
-    layout = "%-8s %-9s %-24s" + 5 * " %18s" + " %11s %7s %13s %9s"
-    print(layout % ("mpi", "shape", "cell", *PARTS, ALL, "minor", "major", "touched", "init ms"),
+    layout = "%-8s %-9s %-24s" + 7 * " %18s" + " %11s %7s %13s %9s"
+    print(layout % ("mpi", "shape", "cell", *SHOWN, "minor", "major", "touched", "init ms"),
           file=out)
     for turns in found:
         cell = turns.cell
         print(layout % (cell["mpi"], cell["shape"], cell_name(cell),
-                        *(turns.text(name, False) for name in PARTS + (ALL,)),
+                        *(turns.text(name, False) for name in SHOWN),
                         turns.faults_text("minor_faults"), turns.faults_text("major_faults"),
                         turns.touched_text(), turns.init_text()), file=out)
     for (mpi, shape), members in grouped(found):
@@ -180,18 +189,18 @@ that a rank touched in them (the most of one), and what MPI_Init took: host / ou
     for mpi in dict.fromkeys(turns.cell["mpi"] for turns in found):
         print("### %s\n" % data["mpis"].get(mpi, mpi), file=out)
         print("| | | %s | minor faults | major | touched | MPI_Init, ms |" %
-              " | ".join(PARTS + (ALL,)), file=out)
-        print("|---|---|%s---|---|---|---|" % ("---|" * (len(PARTS) + 1)), file=out)
+              " | ".join(SHOWN), file=out)
+        print("|---|---|%s---|---|---|---|" % ("---|" * len(SHOWN)), file=out)
         for turns in found:
             if turns.cell["mpi"] == mpi:
                 print("| %s | %s | %s | %s | %s | %s | %s |" % (
                     turns.cell["shape"], cell_name(turns.cell),
-                    " | ".join(turns.text(name, True) for name in PARTS + (ALL,)),
+                    " | ".join(turns.text(name, True) for name in SHOWN),
                     turns.faults_text("minor_faults"), turns.faults_text("major_faults"),
                     turns.touched_text(), turns.init_text()), file=out)
         print(file=out)
-    print("| geometric mean | | %s |\n|---|---|%s" % (" | ".join(PARTS + (ALL,)),
-                                                      "---|" * (len(PARTS) + 1)), file=out)
+    print("| geometric mean | | %s |\n|---|---|%s" % (" | ".join(SHOWN),
+                                                      "---|" * len(SHOWN)), file=out)
     for (mpi, shape), members in sorted(grouped(found),
                                         key=lambda group: (group[0][0], shape_order(group[0][1]))):
         print("| %s | %s | %s |" % (mpi, shape, " | ".join(means(members))), file=out)

@@ -128,7 +128,7 @@ def expected_seconds(args, job, count):
 def command_of(args, job, colls, sizes, folder):
     count = case_count(args, colls, sizes)
     timeout = 60 + count * (args.seconds + args.limit / 3)
-    if args.from_first:    # the limit is of each of four parts, as expected before it
+    if args.from_first:    # the limit is of each of five parts, as expected before it
         timeout = 60 + 10 * args.limit
     options = ([] if args.no_rt else ["--rt"]) + ([] if args.no_bind else ["--bind"])
     if job.rate:

@@ -12,6 +12,7 @@
  * the last one. */
 #define RESULTS_SETTLE ((size_t)8 << 20)
 #define HEADS (CS_SEGMENT_HEADER + 4096)
+_Static_assert(sizeof(struct cs_node_head) <= 4096, "the node's head has its room");
 
 const struct cs_node_facts cs_node_facts_usual = {
 	.of = { [CS_COPY_RATE] = 10000, [CS_LINE_NS] = 100, [CS_TURN_NS] = 3000,
@@ -156,8 +157,10 @@ cs_node_init_own(struct cs_node *node)
 	memset(node->self, 0, offsetof(struct cs_rank_head, small));
 	memset(&node->self->choice, 0, sizeof *node->self - offsetof(struct cs_rank_head, choice));
 	atomic_store(&node->self->done, node->done_floor);
-	if (node->shape.local == 0)
+	if (node->shape.local == 0) {
 		atomic_store(&node->head->has_told, 0);
+		memset(node->head->choices, 0, sizeof node->head->choices);
+	}
 	for (size_t slot = 0; node->shape.local == 0 && slot < node->shape.area_slots; slot++)
 		memset(cs_node_area_flags(node, node->areas[CS_AREA_LARGE_SLOTS].base + slot *
 					  area_stride(&node->shape)), 0,

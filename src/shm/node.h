@@ -130,7 +130,7 @@ struct cs_node {
 		backoff_for; /* nothing is offered before that call, after a request for help; calls
 			      * of that pause */
 	unsigned short_gets; /* since the last measured one */
-	unsigned small_mapped;     /* bits of CS_SMALL_MAPPED own small slots, then of tiny ones */
+	unsigned small_mapped;     /* CS_SMALL_BIT and the like of what is mapped */
 	uint64_t shared_slot;      /* slot that pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it in use */
 	uint64_t shared_after;     /* done value from which on it may be written */
@@ -138,13 +138,13 @@ struct cs_node {
 		char *base;
 		size_t stride;
 		uint64_t floor; /* all local ranks' area_done are at least this */
-		struct cs_slots slots; /* the same on all local ranks */
+		struct cs_slots slots; /* as the next line, the same on all local ranks */
+		uint64_t touched, choices; /* slots taken so far, from the front; choices made */
 		size_t populated[CS_MAX_SLOTS]; /* bytes of each slot mapped here, from its front */
 	} areas[2]; /* by enum cs_area_kind */
 	char *arrivals; /* words of shm/arrive.h, in the segment */
-	/* Operations that continue by scripts: numbers from `oldest` to `calls`, some of which may
-	 * be over. The done words are those of the oldest one; the others' values are kept in
-	 * `later` until they are the oldest. */
+	/* Operations that continue by scripts: numbers from `oldest` to `calls`, some of them over.
+	 * Done words are those of the oldest one; `later` keeps the others' until they are. */
 	unsigned under_way;
 	uint64_t oldest;
 	struct cs_later {

@@ -16,6 +16,7 @@
 /* Bytes of a small slot: one per line, so that 64 small calls may be under way */
 #define CS_SMALL 2048
 #define CS_TINY 256 /* the same of less data, so that 64 calls touch few pages */
+#define CS_FEW 16 /* small slots that go round as long as nobody is more calls behind */
 #define CS_STEP_BITS 22
 #define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
 /* Most call numbers of a node: 50 days' worth, at one call per microsecond; a team on a former
@@ -46,6 +47,7 @@ struct cs_line {
 };
 #define CS_SLOT_SMALL UINT64_MAX
 #define CS_SLOT_TINY (UINT64_MAX - 1)
+#define CS_SLOT_FEW (UINT64_MAX - 2)
 _Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64,
 	       "a line is a cache line");
 
@@ -91,6 +93,7 @@ struct cs_rank_head {
 	struct cs_line lines[CS_LINES];
 	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
 	char tiny[CS_LINES][CS_TINY];
+	char few[CS_FEW][CS_SMALL];
 	_Alignas(CS_APART) struct cs_copy_choice_words choice;
 	struct cs_copy_request copy_request;
 	/* By operation, if a report is wanted: shm/arrived.h. */
@@ -105,6 +108,9 @@ struct cs_node_head {
 	/* The call number of the last verdict written, and verdicts. */
 	_Alignas(CS_APART) _Atomic uint64_t verdict_call;
 	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT][CS_VERDICT_WORDS];
+	/* By enum cs_area_kind and number of the choice modulo CS_MAX_SLOTS: that number plus 1,
+	 * and in bit 0 whether the next slots are at the area's front again. */
+	_Alignas(CS_APART) _Atomic uint64_t choices[2][CS_MAX_SLOTS];
 	/* Written by local rank 0 when the node is made; 0: not known. */
 	_Alignas(CS_APART) uint32_t facts[CS_FACTS_MEASURED];
 	struct {

@@ -1,6 +1,6 @@
 /* shm/node_parts.h — internal functions of the files of shm/node.h: node.c (layout and
  * initialisation), node_wait.c (waiting for other ranks), node_slots.c (rings and areas),
- * single_copy.c (reading other ranks' memory). */
+ * give_back.c (freeing their pages), single_copy.c (reading other ranks' memory). */
 #ifndef CS_SHM_NODE_PARTS_H
 #define CS_SHM_NODE_PARTS_H
 

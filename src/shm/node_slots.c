@@ -2,7 +2,6 @@
 #include "shm/node_parts.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -60,12 +59,18 @@ populate_slot(struct cs_node_op *op, uint64_t number, size_t bytes)
 void
 cs_node_map_small(struct cs_node *node, unsigned bit)
 {
+	struct cs_rank_head *self = node->self;
 	size_t populated = 0, most = CS_SMALL_MAPPED * CS_SMALL;
-	char *first = (char *)node->self->small + bit * most;
-	if (first == (char *)node->self->tiny)
-		most = sizeof node->self->tiny;
+	char *first = self->small[(size_t)__builtin_ctz(bit) * CS_SMALL_MAPPED % CS_LINES];
+	if (bit == CS_TINY_BIT) {
+		first = self->tiny[0];
+		most = sizeof self->tiny;
+	} else if (bit == CS_FEW_BIT) {
+		first = self->few[0];
+		most = sizeof self->few;
+	}
 	populate(node, first, &populated, most, most);
-	node->small_mapped |= 1u << bit;
+	node->small_mapped |= bit;
 }
 
 /* May memory be written that is free from done value `tag` on? Not while an operation that has it
@@ -267,25 +272,6 @@ cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number
 	return cs_node_try_cut(op, *number);
 }
 
-void
-cs_node_give_back(struct cs_node *node)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
-		  from = (uintptr_t)(node->self + 1) + page - 1,
-		  to = (uintptr_t)(node->self + 1) + node->ring.count * node->slot_stride;
-	int saved = errno;
-	for (uint64_t slot = 0; slot < node->ring.count; slot++)
-		for (int local = 0; local < node->shape.size; local++)
-			if (local != node->shape.local && node->ring.until[slot] >
-			    atomic_load(&cs_node_rank(node, local)->done))
-				return;
-	if (to / page > from / page)
-		madvise((void *)(from / page * page), (to / page - from / page) * page,
-			MADV_REMOVE);
-	memset(node->slot_populated, 0, sizeof node->slot_populated);
-	errno = saved;
-}
-
 /* --- the area --------------------------------------------------------------------------------- */
 
 static enum cs_area_kind
@@ -324,11 +310,54 @@ area_floor(const struct cs_node_op *op, enum cs_area_kind kind)
 	return floor;
 }
 
+/* Are all local ranks done with the area's first `count` slots, and with half of the touched ones,
+ * so that a rank that goes ahead does not wait for each slot in turn? */
+static bool
+is_front_free(const struct cs_node_op *op, enum cs_area_kind kind, uint64_t count)
+{
+	struct cs_area *area = &op->node->areas[kind];
+	uint64_t until = 0, half = (area->touched + 1) / 2;
+	for (uint64_t slot = 0; slot < half || slot < count; slot++)
+		until = area->slots.until[slot] > until ? area->slots.until[slot] : until;
+	if (area->floor < until)
+		area->floor = area_floor(op, kind);
+	return area->floor >= until;
+}
+
+/* Goes back to the area's front if the next `count` slots have some that were never taken, and the
+ * front is free. Ranks see done words at different times: the first rank to ask chooses for all. A
+ * choice's word is written again 64 choices later: at least two of these went back to the front,
+ * and before the second all local ranks were done with what the first had taken there. */
+static void
+choose_slots(struct cs_node_op *op, enum cs_area_kind kind, uint64_t count)
+{
+	struct cs_area *area = &op->node->areas[kind];
+	struct cs_slots *slots = &area->slots;
+	uint64_t next = slots->next % slots->count;
+	if (__builtin_expect(area->touched == slots->count || next + count <= area->touched, 1))
+		return;
+	if (next && count <= area->touched) {
+		_Atomic uint64_t *word =
+			&op->node->head->choices[kind][area->choices++ % CS_MAX_SLOTS];
+		uint64_t seen = atomic_load_explicit(word, memory_order_acquire);
+		if (seen >> 1 != area->choices) {
+			uint64_t mine = area->choices << 1 | is_front_free(op, kind, count);
+			seen = atomic_compare_exchange_strong(word, &seen, mine) ? mine : seen;
+		}
+		if (seen & 1)
+			slots->next = next = 0;
+	}
+	uint64_t end = next + count < slots->count ? next + count : slots->count;
+	area->touched = end > area->touched ? end : area->touched;
+}
+
 void
 cs_node_reserve_area(struct cs_node_op *op, uint64_t count)
 {
-	for (enum cs_area_kind kind = 0; kind <= CS_AREA_SMALL_SLOTS; kind++)
+	for (enum cs_area_kind kind = 0; kind <= CS_AREA_SMALL_SLOTS; kind++) {
+		choose_slots(op, kind, count);
 		op->area[kind] = reserve(op, &op->node->areas[kind].slots, CS_USES_UNKNOWN, count);
+	}
 }
 
 char *
@@ -337,6 +366,8 @@ cs_node_try_area(struct cs_node_op *op, size_t bytes)
 	enum cs_area_kind kind = kind_of(bytes);
 	struct cs_area *area = &op->node->areas[kind];
 	struct cs_slot_range *window = &op->area[kind];
+	if (!window->count)
+		choose_slots(op, kind, 1);
 	uint64_t number = area->slots.next % area->slots.count, tag = area->slots.until[number];
 	if (window->count)
 		number = next_of(&area->slots, window, &tag);

@@ -36,16 +36,20 @@ cs_node_slot_number(const struct cs_node_op *op)
 }
 /* Keeps the last slot taken in use until all are done with step `step`, too. */
 void cs_node_slot_until(struct cs_node_op *op, uint64_t step);
-/* Slot number `first + k` of a rank's ring, or its small slot (CS_SLOT_SMALL); both numbers may
- * come from shared memory. */
+static inline char *
+cs_node_small_of(struct cs_rank_head *head, uint64_t slot, uint64_t number)
+{
+	return slot == CS_SLOT_TINY ? head->tiny[number % CS_LINES]
+	       : slot == CS_SLOT_FEW ? head->few[number % CS_FEW] : head->small[number % CS_LINES];
+}
+/* Slot number `first + k` of a rank's ring, or its small slot (CS_SLOT_SMALL, _TINY or _FEW); both
+ * numbers may come from shared memory. */
 static inline char *
 cs_node_slot_of(struct cs_node_op *op, int local, uint64_t first, uint64_t k)
 {
 	struct cs_node *node = op->node;
-	if (first >= CS_SLOT_TINY)
-		return first == CS_SLOT_TINY
-		       ? cs_node_rank(node, local)->tiny[op->number % CS_LINES]
-		       : cs_node_rank(node, local)->small[op->number % CS_LINES];
+	if (first >= CS_SLOT_FEW)
+		return cs_node_small_of(cs_node_rank(node, local), first, op->number);
 	uint64_t slot = first % CS_PIECE_UNIT + k,
 		 offset = first / CS_PIECE_UNIT % node->shape.slot_bytes;
 	return (char *)cs_node_rank(node, local) + sizeof(struct cs_rank_head) +
@@ -68,32 +72,51 @@ cs_node_is_cut(const struct cs_node_op *op, size_t bytes)
 	return bytes <= node->shape.slot_bytes / 4;
 }
 
-/* Small slot for `bytes` (at most CS_SMALL) of one call. */
-static inline uint64_t
-cs_node_small_slot(size_t bytes)
+#define CS_SMALL_MAPPED 16 /* small slots mapped at once; of tiny ones all are */
+#define CS_SMALL_BIT(number) (1u << (number) % CS_LINES / CS_SMALL_MAPPED)
+#define CS_TINY_BIT (1u << CS_LINES / CS_SMALL_MAPPED)
+#define CS_FEW_BIT (CS_TINY_BIT << 1)
+
+/* May this call use one of the few slots that go round first? If all are done with the call of 16
+ * calls ago, and no older one is under way here. Done words are not looked at for that if the slot
+ * of the call's number has been touched. */
+static inline bool
+cs_node_few_suffice(struct cs_node_op *op)
 {
-	return bytes <= CS_TINY ? CS_SLOT_TINY : CS_SLOT_SMALL;
+	const struct cs_node *node = op->node;
+	uint64_t tag = cs_node_has_read(op->number - CS_FEW);
+	return (!node->under_way || node->oldest == op->number) &&
+	       (node->done_floor >= tag || (!(node->small_mapped & CS_SMALL_BIT(op->number)) &&
+					    cs_node_is_done(op, tag)));
 }
 
-/* Memory of this call's CS_SLOT_SMALL or CS_SLOT_TINY: free once cs_node_line has returned. Its
- * pages, and those of some that follow it, are mapped if they have not been. */
-#define CS_SMALL_MAPPED 16 /* small slots at once; of tiny ones all are */
+/* Small slot for `bytes` (at most CS_SMALL) of one call. */
+static inline uint64_t
+cs_node_small_slot(struct cs_node_op *op, size_t bytes)
+{
+	return bytes <= CS_TINY ? CS_SLOT_TINY
+	       : cs_node_few_suffice(op) ? CS_SLOT_FEW : CS_SLOT_SMALL;
+}
+
+/* Memory of this call's small slot, of any kind: free once cs_node_line has returned. Its pages,
+ * and those of some that follow it, are mapped if they have not been. */
 void cs_node_map_small(struct cs_node *node, unsigned bit);
 static inline char *
 cs_node_small(struct cs_node_op *op, uint64_t slot)
 {
 	struct cs_node *node = op->node;
-	uint64_t number = op->number % CS_LINES;
-	unsigned bit = slot == CS_SLOT_TINY ? CS_LINES / CS_SMALL_MAPPED
-					    : (unsigned)number / CS_SMALL_MAPPED;
-	if (__builtin_expect(!(node->small_mapped & 1u << bit), 0))
+	unsigned bit = slot == CS_SLOT_TINY ? CS_TINY_BIT
+		       : slot == CS_SLOT_FEW ? CS_FEW_BIT : CS_SMALL_BIT(op->number);
+	if (__builtin_expect(!(node->small_mapped & bit), 0))
 		cs_node_map_small(node, bit);
-	return slot == CS_SLOT_TINY ? node->self->tiny[number] : node->self->small[number];
+	return cs_node_small_of(node->self, slot, op->number);
 }
 
-/* Frees the pages of the own ring, though others have the segment mapped, if all are done with its
- * slots. For a node without a call under way. */
-void cs_node_give_back(struct cs_node *node);
+/* Frees the pages of the own ring and small slots, though others have the segment mapped; never
+ * waits. Returns the bytes that were touched; 0: none were, a call is under way here, or another
+ * rank has not read all of the last one. Not while another thread may begin a call on the node, nor
+ * with a registration of its memory. */
+size_t cs_node_give_back(struct cs_node *node);
 
 /* --- the area (several nodes) ----------------------------------------------------------------- */
 

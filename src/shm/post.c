@@ -38,8 +38,8 @@ reserve_piece(struct cs_node_op *op, struct cs_post *post, bool is_left)
 static void
 reserve_small(struct cs_node_op *op, struct cs_post *post, bool is_left)
 {
-	(void)op, (void)is_left;
-	post->number = cs_node_small_slot(post->address ? 0 : post->span);
+	(void)is_left;
+	post->number = cs_node_small_slot(op, post->address ? 0 : post->span);
 }
 
 /* If each reader has its own block, their addresses are in the small slot, or in one of the
@@ -100,7 +100,7 @@ cs_post_open(struct cs_node_op *op, struct cs_post *post)
 	cs_line_say(op, post->line, post->bytes);
 	if (way->is_only && !(post->only = way->only(op, post)))
 		return false;
-	if (post->way == CS_POST_SINGLE_COPY && post->number >= CS_SLOT_TINY)
+	if (post->way == CS_POST_SINGLE_COPY && post->number >= CS_SLOT_FEW)
 		post->only = cs_node_small(op, post->number);
 	if (post->way == CS_POST_INLINE)
 		return true;

@@ -62,6 +62,8 @@ add_rank(struct cs_node *node, int local)
 		add(local, head->small[i], sizeof head->small[i]);
 		add(local, head->tiny[i], sizeof head->tiny[i]);
 	}
+	for (int i = 0; i < CS_FEW; i++)
+		add(local, head->few[i], sizeof head->few[i]);
 	struct cs_node_op op;
 	cs_node_op_init(&op, node, 0);
 	op.number = 0;

@@ -21,6 +21,7 @@ static struct cs_node *waiting; /* whose peer's done word is set after a while *
 static struct cs_node_op *late; /* publishes its line after a while */
 static int turns;
 static struct cs_node_facts given; /* to the next nodes */
+static size_t given_area_slots;
 static struct cs_node_op ops[2]; /* of both ranks: what the tests take for the call under way */
 
 /* The rank that is waited for goes on while the other one lets the MPI progress. */
@@ -51,6 +52,8 @@ static void
 make_with(struct cs_node *nodes, size_t slots, size_t slot_bytes)
 {
 	struct cs_node_shape shape = { .size = RANKS, .slots = slots, .slot_bytes = slot_bytes,
+				       .area_slots = given_area_slots,
+				       .area_bytes = given_area_slots * SLOT,
 				       .spin = 1, .yields = 2, .facts = given };
 	struct cs_segment segments[RANKS] = { { .fd = -1 }, { .fd = -1 } };
 	size_t bytes = cs_node_bytes(&shape);
@@ -523,6 +526,38 @@ TEST(a_ring_grows_only_when_its_owner_would_wait)
 	clear(nodes);
 }
 
+/* As long as the reader keeps up, calls go round in the first few; a call that the reader has not
+ * begun has its data still. */
+TEST(small_slots_are_few_unless_a_reader_is_behind)
+{
+	struct cs_node nodes[RANKS];
+	uint64_t seed = first_seed(), behind = 0;
+	make(nodes, 2);
+	for (int call = 0; call < 2000; call++) {
+		uint64_t apart = call < 500 ? CS_FEW : CS_LINES;
+		cs_node_begin(&ops[0]);
+		struct cs_line *line = cs_node_line(&ops[0]);
+		line->slot = cs_node_small_slot(&ops[0], CS_SMALL);
+		memset(cs_node_small(&ops[0], line->slot), (int)(ops[0].number % 251), CS_SMALL);
+		cs_node_publish(&ops[0], line, 1);
+		cs_node_end(&ops[0]);
+		assert_true(call >= 500 || line->slot == CS_SLOT_FEW);
+		behind += line->slot == CS_SLOT_SMALL;
+		for (uint64_t keep = random_below(&seed, (uint32_t)apart);
+		     nodes[1].calls + keep < nodes[0].calls;) {
+			cs_node_begin(&ops[1]);
+			const struct cs_line *read = cs_node_await(&ops[1], 0, 1);
+			const char *data = cs_node_slot_of(&ops[1], 0, read->slot, 0);
+			assert_int_equal((unsigned char)data[0], ops[1].number % 251);
+			assert_int_equal((unsigned char)data[CS_SMALL - 1], ops[1].number % 251);
+			cs_node_end(&ops[1]);
+		}
+	}
+	assert_int_equal(nodes[0].small_mapped, CS_FEW_BIT | (CS_TINY_BIT - 1));
+	assert_in_range(behind, 1, 1500);
+	clear(nodes);
+}
+
 /* Pages of rank 0's ring that there are, as rank 1 has it mapped. */
 static size_t
 pages_there(struct cs_node *nodes)
@@ -575,6 +610,87 @@ TEST(what_all_have_read_of_a_ring_is_given_back)
 	assert_int_equal(touched(&nodes[0]), 16 * SLOT);
 	assert_int_equal(slot[8 * SLOT], 1);
 	clear(nodes);
+}
+
+TEST(small_slots_are_given_back_when_no_call_is_under_way)
+{
+	if (!is_advice_taken())
+		leave_out("advice does not reach the kernel here");
+	struct cs_node nodes[RANKS];
+	make_with(nodes, 8, 16 * SLOT);
+	cs_node_begin(&ops[0]);
+	char *small = cs_node_small(&ops[0], CS_SLOT_SMALL);
+	memset(small, 1, CS_SMALL);
+	struct cs_line *line = cs_node_line(&ops[0]);
+	cs_node_publish(&ops[0], line, 1);
+	read_all();
+	assert_int_equal(cs_node_give_back(&nodes[0]), 0); /* this rank is in the call */
+	assert_int_equal(small[CS_SMALL - 1], 1);
+	cs_node_end(&ops[0]);
+	assert_in_range(cs_node_give_back(&nodes[0]), CS_SMALL, SIZE_MAX);
+	assert_int_equal(small[CS_SMALL - 1], 0);
+	assert_int_equal(cs_node_give_back(&nodes[0]), 0);
+	assert_true(line->seq == cs_node_tag(&ops[0], 1)); /* heads stay */
+	clear(nodes);
+}
+
+/* --- an area grows ---------------------------------------------------------------------------- */
+
+/* Two ranks make the same calls, so many apart at most, with a slot of the area each, whose numbers
+ * are alike; none is taken while a rank is not done with it, and none for the first time while half
+ * of those before it are free. */
+static void
+take_areas(uint64_t most_apart, uint64_t *seed)
+{
+	enum { CALLS = 5000 };
+	static uint64_t slot_of[CALLS]; /* plus 1; 0: not taken yet */
+	struct cs_node nodes[RANKS];
+	uint64_t left[RANKS] = { 0 }, until[CS_MAX_SLOTS] = { 0 }, touched = 0;
+	char *slots[RANKS] = { NULL };
+	memset(slot_of, 0, sizeof slot_of);
+	given_area_slots = 4;
+	make(nodes, 2);
+	given_area_slots = 0;
+	begin(nodes);
+	while (left[0] < CALLS - 1 && left[1] < CALLS - 1) {
+		int local = (int)random_below(seed, RANKS);
+		struct cs_area *area = &nodes[local].areas[CS_AREA_SMALL_SLOTS];
+		uint64_t call = left[local], unread = 0,
+			 both = left[0] < left[1] ? left[0] : left[1];
+		if (call - both >= most_apart)
+			continue;
+		if (slots[local]) {
+			cs_node_area_done(&ops[local], 100, 1);
+			cs_node_end(&ops[local]);
+			cs_node_begin(&ops[local]);
+			slots[local] = NULL;
+			left[local]++;
+			continue;
+		}
+		if (!(slots[local] = cs_node_try_area(&ops[local], 100)))
+			continue;
+		uint64_t number = (uint64_t)(slots[local] - area->base) / area->stride;
+		if (slot_of[call]) {
+			assert_int_equal(slot_of[call], number + 1);
+			continue;
+		}
+		slot_of[call] = number + 1;
+		assert_true(until[number] <= both);
+		for (uint64_t k = 0; k < (touched + 1) / 2; k++)
+			unread += until[k] > both;
+		assert_true(number < touched || !touched || unread);
+		touched = number < touched ? touched : number + 1;
+		until[number] = call + 1;
+	}
+	assert_in_range(touched, 1, 2 * most_apart);
+	clear(nodes);
+}
+
+TEST(an_area_grows_only_when_a_rank_would_wait)
+{
+	uint64_t seed = first_seed();
+	for (uint64_t most_apart = 1; most_apart <= 64; most_apart *= 2)
+		take_areas(most_apart, &seed);
 }
 
 /* All pieces of a round fit, and no block has less than its share. */

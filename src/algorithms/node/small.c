@@ -14,7 +14,7 @@ cs_small_room(struct cs_op *op, struct cs_line *line, size_t bytes)
 	line->word[2] = 0;
 	if (cs_is_small(op, bytes)) {
 		line->word[0] = CS_POST_SMALL;
-		line->slot = cs_node_small_slot(bytes);
+		line->slot = cs_node_small_slot(&op->node, bytes);
 		return cs_node_small(&op->node, line->slot);
 	}
 	line->word[0] = CS_POST_PIECE;

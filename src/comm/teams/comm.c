@@ -177,6 +177,41 @@ cs_comms_close(void)
 	cs_pmpi.Comm_free_keyval(&keyval);
 }
 
+/* May another thread make calls now? */
+static bool
+has_threads(void)
+{
+	int level = MPI_THREAD_MULTIPLE;
+	return !cs_pmpi.Query_thread || cs_pmpi.Query_thread(&level) != MPI_SUCCESS ||
+	       level == MPI_THREAD_MULTIPLE;
+}
+
+size_t
+cs_comms_give_back(bool of_all)
+{
+	size_t bytes = 0;
+	if (has_threads())
+		return 0;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct cs_comm *one = living[i]; one; one = one->next) {
+			struct cs_seat *seat = one->seat;
+			struct cs_node *node = &seat->team.node;
+			/* Non-blocking calls may be stepped by a thread. Committed pages stay:
+			 * without memory, touching them again would be SIGBUS. */
+			if (one->state != CS_COMM_TEAM || one->icalls || seat->pin ||
+			    !node->segment.handle.may_come_late)
+				continue;
+			if (of_all || seat->looked_at == node->calls)
+				bytes += cs_node_give_back(node);
+			seat->looked_at = node->calls;
+		}
+	pthread_mutex_unlock(&lock);
+	if (bytes)
+		cs_info("shm: %zu bytes of idle teams were given back", bytes);
+	return bytes;
+}
+
 /* Do all processes of the group belong to this job's MPI_COMM_WORLD? Spawned or connected ones have
  * no part in our agreement at MPI_Init. The result is the same on all ranks, since a mixed group is
  * mixed for each of its members. */

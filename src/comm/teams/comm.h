@@ -35,6 +35,7 @@ struct cs_seat {
 	struct cs_team team;
 	struct cs_group leaders, everyone;
 	struct cs_ledger_page page; /* open for a team of all ranks */
+	uint64_t looked_at; /* the node's calls when idle teams were last looked for */
 	void *own_node; /* words of a node of one rank, if each has one; else NULL */
 	void *pin; /* registration of the node's segment for verbs; NULL: none */
 	/* Made at its first use (comm/teams/rma_window.h); NULL: none. */
@@ -139,6 +140,9 @@ void cs_comm_make_team(struct cs_comm *communicator);
  * `may_wait`: they are given up. Set by comm/calls/icall.c with the first of them. */
 extern void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
 void cs_comm_drop_team(struct cs_comm *communicator);
+/* Frees touched pages (cs_node_give_back) of teams without a call since this was last asked, or of
+ * all teams without one under way. Returns their bytes. */
+size_t cs_comms_give_back(bool of_all);
 /* Create and free the attribute's key value; cs_comms_close also drops all teams (at
  * MPI_Finalize). */
 bool cs_comms_open(void);

@@ -208,7 +208,7 @@ give_back_idle(size_t bytes, uint64_t charge)
 }
 
 /* Closes idle nodes: all that another process has closed, and as many more as a segment of so many
- * bytes needs. Has it closed any? */
+ * bytes needs; frees pages of idle teams if much of the budget is in use. Has it closed any? */
 static bool
 make_room(size_t bytes, int sharers)
 {
@@ -216,6 +216,8 @@ make_room(size_t bytes, int sharers)
 	size_t closed = cs_pool_evict_dropped(&charge);
 	bool has_closed = closed > 0;
 	give_back_idle(closed, charge);
+	if (cs_ledger_is_tight())
+		cs_comms_give_back(false);
 	while (cs_pool_has_idle() && cs_ledger_is_short(bytes, sharers) &&
 	       (closed = cs_pool_evict(1, &charge))) {
 		give_back_idle(closed, charge);
@@ -224,14 +226,16 @@ make_room(size_t bytes, int sharers)
 	return has_closed;
 }
 
-/* Closes all idle nodes, after a segment found no room. Has any process of `comm` closed some, now
- * or earlier (`has_made_room`), perhaps after the leader had added up the charges? */
+/* Closes all idle nodes and frees pages of idle teams, after a segment found no room. Has any
+ * process of `comm` done so, now or earlier (`has_made_room`), perhaps after the leader had added
+ * up the charges? */
 static bool
 give_way(MPI_Comm comm, bool has_made_room)
 {
 	uint64_t charge;
 	size_t closed = cs_pool_evict(SIZE_MAX, &charge);
-	int mine = has_made_room || closed > 0, any = 0;
+	bool has_freed = cs_comms_give_back(true) > 0;
+	int mine = has_made_room || closed > 0 || has_freed, any = 0;
 	give_back_idle(closed, charge);
 	return cs_yielding_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && any;
 }
