@@ -216,10 +216,10 @@ count_host(const struct cs_comm *communicator, const struct cs_kept *kept, const
 }
 
 /* Would a non-blocking call with these arguments be served? The same on all ranks, as with
- * non-blocking calls. */
+ * non-blocking calls. Sets *call_bytes for cs_comm_apart. */
 static bool
 would_serve(struct cs_comm *communicator, const struct cs_kept *kept, cs_replay *replay,
-	    const char **why)
+	    size_t *call_bytes, const char **why)
 {
 	*why = communicator->reason ? communicator->reason : "team not made yet";
 	if (!communicator->seat->selection.team) {
@@ -242,6 +242,8 @@ would_serve(struct cs_comm *communicator, const struct cs_kept *kept, cs_replay 
 	icall->would_run = false;
 	replay(serving, kept);
 	*why = serving->cached ? serving->cached->choice.reason : serving->unasked;
+	if (__builtin_mul_overflow(serving->bytes, (size_t)communicator->size, call_bytes))
+		*call_bytes = SIZE_MAX;
 	cs_icall_drop(serving);
 	return icall->would_run && cs_pmpi.Ssend_init && cs_pmpi.Improbe && cs_pmpi.Mrecv &&
 	       cs_pmpi.Request_free;
@@ -298,14 +300,16 @@ cs_persistent_make(struct cs_comm *communicator, const struct cs_kept *kept, cs_
 		   MPI_Request *request)
 {
 	const char *why = NULL;
+	size_t call_bytes;
 	int saved = errno;
 	struct cs_comm *apart = NULL;
 	if (!communicator)
 		return;
-	if (cs_engine.settings.is_nonblocking && would_serve(communicator, kept, replay, &why)) {
+	if (cs_engine.settings.is_nonblocking &&
+	    would_serve(communicator, kept, replay, &call_bytes, &why)) {
 		/* A tool's MPI_Wait calls PMPI_Wait, in which MPICH would not let us step. */
 		bool is_barred = !cs_icalls_is_hooked() && is_behind("MPI_Wait");
-		apart = cs_comm_apart(communicator, is_barred);
+		apart = cs_comm_apart(communicator, call_bytes, is_barred);
 		why = apart->reason;
 	}
 	if (!apart || !apart->seat->selection.team) {

@@ -120,13 +120,14 @@ release(struct cs_comm *communicator, bool may_wait)
 }
 
 struct cs_comm *
-cs_comm_apart(const struct cs_comm *communicator, bool is_barred)
+cs_comm_apart(const struct cs_comm *communicator, size_t call_bytes, bool is_barred)
 {
 	struct cs_comm *apart = take(communicator->comm);
 	apart->rank = communicator->rank;
 	apart->size = communicator->size;
 	apart->is_within_world = apart->is_apart = true;
 	apart->is_barred = is_barred;
+	apart->call_bytes = call_bytes;
 	cs_comm_make_team(apart);
 	return apart;
 }

@@ -63,6 +63,7 @@ struct cs_comm {
 	bool is_aside; /* the communicator is being freed, and our attribute is off it */
 	bool is_apart; /* of a persistent request (cs_comm_apart) */
 	bool is_barred; /* this rank does not want its team */
+	size_t call_bytes; /* most bytes of a call, if is_apart */
 	int rank, size;
 	struct cs_seat *seat; /* never NULL: cs_no_seat, read-only, without a team */
 	struct cs_icalls *icalls;  /* comm/calls/icall.h; NULL: none yet */
@@ -141,9 +142,11 @@ void cs_comm_make_team(struct cs_comm *communicator);
 extern void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
 void cs_comm_drop_team(struct cs_comm *communicator);
 /* Makes a cs_comm with a team of its own, for a persistent request on a communicator whose team is
- * on one node; collective over it. The state is CS_COMM_TEAM or CS_COMM_HOST, the latter if any rank
+ * on one node; collective over it. `call_bytes`: most bytes that a call moves between two ranks or
+ * to all, the same on all ranks. The state is CS_COMM_TEAM or CS_COMM_HOST, the latter if any rank
  * is `is_barred`: the same on all ranks. Owned by the caller: cs_comm_drop_apart, which is local. */
-struct cs_comm *cs_comm_apart(const struct cs_comm *communicator, bool is_barred);
+struct cs_comm *cs_comm_apart(const struct cs_comm *communicator, size_t call_bytes,
+			      bool is_barred);
 void cs_comm_drop_apart(struct cs_comm *apart);
 /* Called before all teams are dropped at MPI_Finalize; NULL: nothing. */
 extern void (*cs_comms_closing)(void);

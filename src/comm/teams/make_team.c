@@ -275,7 +275,7 @@ static enum cs_trouble
 make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 {
 	struct cs_team *team = &communicator->seat->team;
-	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+	struct cs_node_shape shape = cs_team_node_shape(communicator);
 	const struct cs_meeting meeting = { .comm = communicator->comm };
 	enum cs_trouble trouble = CS_TROUBLE_NONE;
 	cs_team_take_idle(name, communicator->seat);
@@ -333,7 +333,7 @@ static enum cs_trouble
 make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, bool has_idle)
 {
 	struct cs_team *team = &communicator->seat->team;
-	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+	struct cs_node_shape shape = cs_team_node_shape(communicator);
 	enum cs_trouble trouble = cs_team_take_node(meeting, has_idle, communicator->seat, &shape);
 	communicator->is_new = true; /* even if idle: nodes were split off */
 	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
@@ -420,7 +420,7 @@ find_way(struct cs_comm *communicator)
 	if (communicator->is_barred)
 		mine.trouble = CS_TROUBLE_BARRED;
 	if (mine.trouble == CS_TROUBLE_NONE && mine.node) {
-		struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+		struct cs_node_shape shape = cs_team_node_shape(communicator);
 		const struct cs_meeting meeting = { .comm = communicator->comm };
 		key = cs_team_key(&meeting, &shape);
 	}
