@@ -231,8 +231,6 @@ static void
 occupy(struct cs_serving *serving)
 {
 	struct cs_icalls *icalls = serving->communicator->icalls;
-	if (!cs_icalls_are_threaded)
-		return;
 	icalls->is_busy = true;
 	icalls->busy = pthread_self();
 	serving->op.node.extras |= CS_OP_BUSY;
@@ -264,9 +262,11 @@ cs_icall_prepare(struct cs_icall *icall, struct cs_comm *communicator)
 	icall->row = NULL;
 	icall->spent_ns = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
 	atomic_store_explicit(&icall->is_freed, false, memory_order_relaxed);
-	pthread_mutex_lock(&cs_icalls_lock);
-	occupy(serving);
-	pthread_mutex_unlock(&cs_icalls_lock);
+	if (cs_icalls_are_threaded) {
+		pthread_mutex_lock(&cs_icalls_lock);
+		occupy(serving);
+		pthread_mutex_unlock(&cs_icalls_lock);
+	}
 	return serving;
 }
 

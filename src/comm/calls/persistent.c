@@ -43,6 +43,21 @@ of(struct cs_icall *icall)
 	return (struct cs_persistent *)icall;
 }
 
+/* Nothing that is guarded here is used where one thread comes back to this file. */
+static void
+lock(void)
+{
+	if (cs_icalls_are_threaded)
+		pthread_mutex_lock(&cs_icalls_lock);
+}
+
+static void
+unlock(void)
+{
+	if (cs_icalls_are_threaded)
+		pthread_mutex_unlock(&cs_icalls_lock);
+}
+
 static void *
 need(void *memory)
 {
@@ -152,12 +167,12 @@ static void
 drop(struct cs_persistent *persistent)
 {
 	size_t size = (size_t)persistent->apart->size;
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	cs_icall_remove(&persistent->icall);
 	all[persistent->tag] = NULL;
 	if (persistent->icall.serving.result != MPI_SUCCESS)
 		atomic_fetch_sub(&cs_icalls_failed, 1);
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 	atomic_fetch_sub(&cs_persistents_made, 1);
 	cs_comm_drop_apart(persistent->apart);
 	free_types(persistent->types, 3);
@@ -187,12 +202,12 @@ close_all(void)
 void
 cs_persistents_orphan(const struct cs_comm *communicator)
 {
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	for (int i = 0; i < room; i++)
 		if (all[i] && all[i]->apart != communicator &&
 		    all[i]->apart->comm == communicator->comm)
 			all[i]->apart->comm = MPI_COMM_SELF; /* for the error handler */
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 }
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -254,7 +269,7 @@ static bool
 take_tag(struct cs_persistent *persistent)
 {
 	int tag = 0;
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	while (tag < room && all[tag])
 		tag++;
 	if (tag == room && room < MOST) {
@@ -266,7 +281,7 @@ take_tag(struct cs_persistent *persistent)
 	if (tag < room)
 		all[tag] = persistent;
 	persistent->tag = tag;
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 	return tag < room;
 }
 
@@ -322,9 +337,9 @@ cs_persistent_make(struct cs_comm *communicator, const struct cs_kept *kept, cs_
 	struct cs_persistent *persistent = make(apart, kept, replay);
 	cs_pmpi.Request_free(request);
 	*request = persistent->icall.request;
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	cs_icall_insert(&persistent->icall);
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 	cs_comms_closing = close_all;
 	if (!atomic_fetch_add(&cs_persistents_made, 1))
 		cs_persistents_first();
@@ -337,13 +352,13 @@ static void
 start(struct cs_persistent *persistent, MPI_Message message)
 {
 	struct cs_icall *icall = &persistent->icall;
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	if (icall->serving.result != MPI_SUCCESS) /* never told */
 		atomic_fetch_sub(&cs_icalls_failed, 1);
 	persistent->message = message;
 	persistent->is_active = true;
 	persistent->starts++;
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 	struct cs_serving *serving = cs_icall_prepare(icall, persistent->apart);
 	if (!persistent->replay(serving, &persistent->kept)) {
 		cs_warn_local("a persistent call is not served any more; ending the job");
@@ -362,9 +377,9 @@ take_start(int tag)
 	if (cs_pmpi.Improbe(0, tag, self, &is_there, &message, &status) != MPI_SUCCESS ||
 	    !is_there)
 		return false;
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	struct cs_persistent *persistent = all[status.MPI_TAG];
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 	start(persistent, message);
 	return true;
 }
@@ -373,8 +388,10 @@ void
 cs_persistents_look(void)
 {
 	static _Thread_local bool is_looking;
-	if (is_looking || cs_icalls_is_within())
+	/* The MPI may progress within a step of ours, with the lock. */
+	if (is_looking || cs_icalls_is_within() || pthread_mutex_trylock(&cs_icalls_lock))
 		return;
+	pthread_mutex_unlock(&cs_icalls_lock);
 	is_looking = true;
 	while (take_start(MPI_ANY_TAG))
 		;
@@ -386,13 +403,13 @@ static struct cs_persistent *
 find(MPI_Request request, uint64_t *starts)
 {
 	struct cs_persistent *persistent = NULL;
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	struct cs_icall *icall = cs_icall_find(request);
 	if (icall && icall->is_persistent) {
 		persistent = of(icall);
 		*starts = persistent->starts;
 	}
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 	return persistent;
 }
 
@@ -406,11 +423,11 @@ cs_persistents_start(int count, const MPI_Request *before, const MPI_Request *re
 		if (!persistent)
 			continue;
 		if (requests[i] != before[i]) { /* Open MPI's, if the former start is not over */
-			pthread_mutex_lock(&cs_icalls_lock);
+			lock();
 			cs_icall_remove(&persistent->icall);
 			persistent->icall.request = requests[i];
 			cs_icall_insert(&persistent->icall);
-			pthread_mutex_unlock(&cs_icalls_lock);
+			unlock();
 		}
 		/* Another thread may take it, and a handle may be another request's if ours was freed
 		 * by a name that is not intercepted. */
@@ -429,17 +446,17 @@ cs_persistent_complete(struct cs_icall *icall)
 	struct cs_persistent *persistent = of(icall);
 	MPI_Message message = persistent->message;
 	if (cs_icalls_is_within()) {
-		pthread_mutex_lock(&cs_icalls_lock);
+		lock();
 		icall->next = postponed;
 		postponed = icall;
 		atomic_fetch_add(&cs_icalls_open, 1); /* so that somebody looks */
-		pthread_mutex_unlock(&cs_icalls_lock);
+		unlock();
 		return;
 	}
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	persistent->is_active = false;
 	bool is_doomed = persistent->is_doomed;
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 	/* From here on the program may start it again. */
 	cs_pmpi.Mrecv(NULL, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE);
 	if (is_doomed)
@@ -450,13 +467,13 @@ void
 cs_persistents_complete(void)
 {
 	while (postponed && !cs_icalls_is_within()) {
-		pthread_mutex_lock(&cs_icalls_lock);
+		lock();
 		struct cs_icall *icall = postponed;
 		if (icall) {
 			postponed = icall->next;
 			atomic_fetch_sub(&cs_icalls_open, 1);
 		}
-		pthread_mutex_unlock(&cs_icalls_lock);
+		unlock();
 		if (icall)
 			cs_persistent_complete(icall);
 	}
@@ -469,10 +486,10 @@ cs_persistent_free(MPI_Request before)
 	struct cs_persistent *persistent = find(before, &starts);
 	if (!persistent)
 		return;
-	pthread_mutex_lock(&cs_icalls_lock);
+	lock();
 	bool is_active = persistent->is_active;
 	persistent->is_doomed = true;
-	pthread_mutex_unlock(&cs_icalls_lock);
+	unlock();
 	if (!is_active)
 		drop(persistent);
 }
