@@ -3,6 +3,7 @@
 #define CS_COMM_CALLS_ICALL_PARTS_H
 
 #include "comm/calls/icall.h"
+#include "comm/calls/persistent.h"
 
 #include <pthread.h>
 
@@ -55,8 +56,6 @@ void cs_persistent_complete(struct cs_icall *icall);
 void cs_persistents_complete(void);
 /* Notes that a communicator is gone. */
 void cs_persistents_orphan(const struct cs_comm *communicator);
-/* Starts what was started by a name that is not intercepted. */
-void cs_persistents_look(void);
 extern _Atomic unsigned cs_persistents_made;
 
 /* Does the MPI let us step calls wherever it waits? */

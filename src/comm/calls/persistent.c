@@ -389,7 +389,7 @@ cs_persistents_look(void)
 {
 	static _Thread_local bool is_looking;
 	/* The MPI may progress within a step of ours, with the lock. */
-	if (is_looking || cs_icalls_is_within() || pthread_mutex_trylock(&cs_icalls_lock))
+	if (!cs_persistents_made || is_looking || cs_icalls_is_within() || pthread_mutex_trylock(&cs_icalls_lock))
 		return;
 	pthread_mutex_unlock(&cs_icalls_lock);
 	is_looking = true;

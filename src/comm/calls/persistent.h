@@ -49,6 +49,9 @@ void cs_persistent_make(struct cs_comm *communicator, const struct cs_kept *kept
  * calls whose requests are ours. Local. */
 void cs_persistents_start(int count, const MPI_Request *before, const MPI_Request *requests);
 
+/* Starts the calls whose requests were started by a name that is not intercepted. Local. */
+void cs_persistents_look(void);
+
 /* Called after the host's MPI_Request_free: frees what belongs to the request, if it is ours. An
  * active one's is freed at the call's end. */
 void cs_persistent_free(MPI_Request before);
