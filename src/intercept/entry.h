@@ -21,13 +21,16 @@
 	DECLARE(name, lower, UPPER, shape) \
 	int cs_entry_I##lower##_c(CS_ARGS_##shape(CS_C_LARGE), MPI_Request *request);
 CS_SERVED(DECLARE_BOTH)
+#define DECLARE_SMALL(name, shape) \
+	int cs_entry_##name##_init(CS_ARGS_##shape(CS_C), MPI_Info info, MPI_Request *request);
 #define DECLARE_INIT(name, lower, UPPER, shape) \
-	int cs_entry_##name##_init(CS_ARGS_##shape(CS_C), MPI_Info info, MPI_Request *request); \
+	DECLARE_SMALL(name, shape) \
 	int cs_entry_##name##_init_c(CS_ARGS_##shape(CS_C_LARGE), MPI_Info info, \
 				     MPI_Request *request);
 CS_SERVED(DECLARE_INIT)
+DECLARE_SMALL(Barrier, BARRIER)
 #undef DECLARE_INIT
-int cs_entry_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
+#undef DECLARE_SMALL
 #undef DECLARE_BOTH
 /* These only count, so that they are the module's only where a report is wanted. */
 CS_NEIGHBORS(DECLARE)

@@ -41,7 +41,7 @@ CS_FORTRAN_RELEASE(mpi_request_free_f08_, SAME)
 	((void (*)(__VA_ARGS__))cs_engine.door->next[CS_CALL_mpi_##symbol##_f08_])
 #define WORD MPI_Fint *
 
-/* Those that return at once. */
+/* Functions that return at once. */
 static void
 take_request_get_status(WORD request, WORD flag, void *status, WORD ierr)
 {

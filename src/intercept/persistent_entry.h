@@ -15,7 +15,7 @@
 #define CS_KEEP(kind) kept.CS_NAME(kind) = CS_NAME(kind)
 #define CS_KEPT(kind) kept->CS_NAME(kind)
 
-/* Where the MPI has MPIX_X_init only (Open MPI 4), that is called, and its calls come here. */
+/* An MPI that has MPIX_X_init only (Open MPI 4) is called by that name, whose calls come here. */
 #define PERSISTENT(Name, shape, number, size, serve) \
 	static bool CS_INIT_SERVE(NAME(Name))(struct cs_serving *serving, \
 					      CS_ARGS_##shape(PARAMETER)) \

@@ -342,7 +342,8 @@ own(void)
 	int in = rank, out, sum;
 	MPI_Op_create(larger, 1, &op);
 	INIT(Allreduce)(&in, &out, 1, MPI_INT, op, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
-	INIT(Allreduce)(&in, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+	INIT(Allreduce)(&in, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+			&requests[1]);
 	for (int turn = 0; turn < 10; turn++) {
 		out = sum = -1;
 		MPI_Startall(2, requests);

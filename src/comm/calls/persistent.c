@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 16384   /* requests at a time: tags go to 32767 at least */
+/* Tags on cs_self, of which pack.c has lower ones; 32767 is the highest that every MPI allows. */
+#define FIRST_TAG 16384
+#define MOST 16384 /* requests at a time */
 #define TRIES 10000  /* for a message of this process to itself */
 
 struct cs_persistent {
@@ -25,7 +27,8 @@ struct cs_persistent {
 	MPI_Message message; /* of the start that is under way */
 	bool is_active, is_doomed; /* freed by the program while active */
 	void *arrays[8]; /* owned */
-	MPI_Datatype types[3], *many[2]; /* duplicates, or MPI_DATATYPE_NULL; arrays of them, NULL */
+	MPI_Datatype types[3]; /* duplicates, or MPI_DATATYPE_NULL */
+	MPI_Datatype *many[2]; /* of each rank: type to use, then duplicates; NULL: none */
 };
 
 void (*cs_persistents_first)(void);
@@ -34,7 +37,6 @@ _Atomic unsigned cs_persistents_made;
 /* With cs_icalls_lock. */
 static struct cs_persistent **all; /* by tag; NULL: unused */
 static int room;
-static MPI_Comm self = MPI_COMM_NULL; /* private, of this process alone */
 static struct cs_icall *postponed;
 
 static struct cs_persistent *
@@ -195,8 +197,6 @@ close_all(void)
 	free(all);
 	all = NULL;
 	room = 0;
-	if (self != MPI_COMM_NULL)
-		cs_pmpi.Comm_free(&self);
 }
 
 void
@@ -297,13 +297,9 @@ make(struct cs_comm *apart, const struct cs_kept *kept, cs_replay *replay)
 	keep(persistent);
 	icall->is_persistent = icall->is_over = icall->has_request = true;
 	icall->serving.communicator = apart;
-	/* A copy of MPI_COMM_SELF without its attributes' copy functions being called. */
-	if ((self == MPI_COMM_NULL &&
-	     (cs_pmpi.Comm_split(MPI_COMM_SELF, 0, 0, &self) != MPI_SUCCESS ||
-	      cs_pmpi.Comm_set_errhandler(self, MPI_ERRORS_RETURN) != MPI_SUCCESS)) ||
-	    !take_tag(persistent) ||
-	    cs_pmpi.Ssend_init(NULL, 0, MPI_BYTE, 0, persistent->tag, self, &icall->request) !=
-	    MPI_SUCCESS) {
+	if (!take_tag(persistent) ||
+	    cs_pmpi.Ssend_init(NULL, 0, MPI_BYTE, 0, FIRST_TAG + persistent->tag, cs_self,
+			       &icall->request) != MPI_SUCCESS) {
 		cs_warn_local("no request for a persistent call; ending the job");
 		cs_host_mpi.abort("MPI_Ssend_init");
 	}
@@ -374,11 +370,11 @@ take_start(int tag)
 	MPI_Message message;
 	MPI_Status status;
 	int is_there = false;
-	if (cs_pmpi.Improbe(0, tag, self, &is_there, &message, &status) != MPI_SUCCESS ||
+	if (cs_pmpi.Improbe(0, tag, cs_self, &is_there, &message, &status) != MPI_SUCCESS ||
 	    !is_there)
 		return false;
 	lock();
-	struct cs_persistent *persistent = all[status.MPI_TAG];
+	struct cs_persistent *persistent = all[status.MPI_TAG - FIRST_TAG];
 	unlock();
 	start(persistent, message);
 	return true;
@@ -389,7 +385,8 @@ cs_persistents_look(void)
 {
 	static _Thread_local bool is_looking;
 	/* The MPI may progress within a step of ours, with the lock. */
-	if (!cs_persistents_made || is_looking || cs_icalls_is_within() || pthread_mutex_trylock(&cs_icalls_lock))
+	if (!cs_persistents_made || is_looking || cs_icalls_is_within() ||
+	    pthread_mutex_trylock(&cs_icalls_lock))
 		return;
 	pthread_mutex_unlock(&cs_icalls_lock);
 	is_looking = true;
@@ -429,11 +426,11 @@ cs_persistents_start(int count, const MPI_Request *before, const MPI_Request *re
 			cs_icall_insert(&persistent->icall);
 			unlock();
 		}
-		/* Another thread may take it, and a handle may be another request's if ours was freed
-		 * by a name that is not intercepted. */
-		for (int tries = 0; tries < TRIES && !take_start(persistent->tag); tries++)
-			if (persistent->starts != starts)
-				break;
+		/* Another thread may take it, and a handle may be another request's if ours was
+		 * freed by a name that is not intercepted. */
+		int tries = 0, its_tag = FIRST_TAG + persistent->tag;
+		while (tries++ < TRIES && !take_start(its_tag) && persistent->starts == starts)
+			;
 	}
 	errno = saved;
 }

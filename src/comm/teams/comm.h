@@ -142,9 +142,9 @@ void cs_comm_make_team(struct cs_comm *communicator);
 extern void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
 void cs_comm_drop_team(struct cs_comm *communicator);
 /* Makes a cs_comm with a team of its own, for a persistent request on a communicator whose team is
- * on one node; collective over it. `call_bytes`: most bytes that a call moves between two ranks or
- * to all, the same on all ranks. The state is CS_COMM_TEAM or CS_COMM_HOST, the latter if any rank
- * is `is_barred`: the same on all ranks. Owned by the caller: cs_comm_drop_apart, which is local. */
+ * on one node; collective over it. `call_bytes`: most bytes that a rank of a call moves, the same
+ * on all ranks. The state is CS_COMM_TEAM or, if any rank `is_barred` or lacks memory,
+ * CS_COMM_HOST, as on all ranks. The caller owns it; cs_comm_drop_apart is local. */
 struct cs_comm *cs_comm_apart(const struct cs_comm *communicator, size_t call_bytes,
 			      bool is_barred);
 void cs_comm_drop_apart(struct cs_comm *apart);

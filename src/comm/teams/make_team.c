@@ -71,8 +71,8 @@ owe(int64_t more)
 static uint64_t
 put_off_until(const struct cs_comm *communicator)
 {
-	bool is_late = !communicator->is_apart && cs_engine.settings.team_after < 0 && communicator->comm != MPI_COMM_WORLD &&
-		       atomic_load(&debt) >= PATIENCE;
+	bool is_late = !communicator->is_apart && cs_engine.settings.team_after < 0 &&
+		       communicator->comm != MPI_COMM_WORLD && atomic_load(&debt) >= PATIENCE;
 	return is_late ? PRICE : 0;
 }
 

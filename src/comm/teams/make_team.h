@@ -94,8 +94,8 @@ bool cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_
 bool cs_team_shape_by_words(const struct cs_comm *communicator, const uint64_t *words,
 			    struct cs_shape *shape);
 
-/* The node's memory layout for the communicator's team, whose shape is known: slots and areas, by the
- * tuning's limits. */
+/* The node's memory layout for the communicator's team, whose shape is known: slots and areas, by
+ * the tuning's limits. */
 struct cs_node_shape cs_team_node_shape(const struct cs_comm *communicator);
 
 /* --- team_segment.c --------------------------------------------------------------------------- */
