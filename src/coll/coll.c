@@ -9,7 +9,8 @@
 
 #define ROW(COLL, label, in_what, in_who, out_what, out_who, size, sums, leaders, meaning)        \
 	[CS_##COLL] = {                                                                            \
-		.name = label, .nonblocking = "i" label, .variable = "COLLSHIM_" #COLL,            \
+		.name = label, .nonblocking = "i" label, .persistent = label "_init",              \
+		.variable = "COLLSHIM_" #COLL,                                                     \
 		.bytes_meaning = meaning,                                                          \
 		.in = { CS_##in_what, CS_##in_who }, .out = { CS_##out_what, CS_##out_who },       \
 		.sizes = CS_SIZES_##size, .sum = CS_SUM_##sums, .between = CS_##leaders,           \
@@ -92,6 +93,8 @@ cs_coll_name(int coll)
 		return cs_colls[coll].name;
 	if (coll >= CS_NONBLOCKING && coll < CS_NONBLOCKING + CS_COLL_COUNT)
 		return cs_colls[coll - CS_NONBLOCKING].nonblocking;
+	if (coll >= CS_PERSISTENT && coll < CS_PERSISTENT + CS_COLL_COUNT)
+		return cs_colls[coll - CS_PERSISTENT].persistent;
 	return coll > CS_COLL_COUNT && coll < CS_LEFT_END ? left[coll - CS_NEIGHBOR_ALLGATHER]
 							  : "other";
 }

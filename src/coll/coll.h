@@ -41,8 +41,8 @@ enum cs_left {
 	CS_NEIGHBOR_ALLTOALLW,
 	CS_LEFT_END,
 };
-/* Added to a collective's number: its non-blocking form, in the report. */
-enum { CS_NONBLOCKING = 64 };
+/* Added to a collective's number: its non-blocking or persistent form, in the report. */
+enum { CS_NONBLOCKING = 64, CS_PERSISTENT = 2 * CS_NONBLOCKING };
 
 /* Kind of a rank's input to a call, or of its output. */
 enum cs_data {
@@ -84,6 +84,7 @@ enum cs_sum {
 struct cs_coll_info {
 	const char *name;     /* "allgather": in variables, tuning files, reports */
 	const char *nonblocking; /* "iallgather": in reports */
+	const char *persistent;  /* "allgather_init" */
 	const char *variable; /* "COLLSHIM_ALLGATHER" */
 	struct cs_flow in, out;
 	enum cs_sizes sizes;

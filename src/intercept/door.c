@@ -63,6 +63,7 @@ static const char *const plain_twins[CS_CALL_COUNT] = {
 #define PARAMS_9 PARAMS_8, long a9
 #define PARAMS_10 PARAMS_9, long a10
 #define PARAMS_11 PARAMS_10, long a11
+#define PARAMS_12 PARAMS_11, long a12
 #define WORDS_1 a1
 #define WORDS_2 WORDS_1, a2
 #define WORDS_3 WORDS_2, a3
@@ -74,6 +75,7 @@ static const char *const plain_twins[CS_CALL_COUNT] = {
 #define WORDS_9 WORDS_8, a9
 #define WORDS_10 WORDS_9, a10
 #define WORDS_11 WORDS_10, a11
+#define WORDS_12 WORDS_11, a12
 
 static void *bind_call(int call, void *caller);
 

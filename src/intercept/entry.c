@@ -10,11 +10,15 @@
 #include "comm/calls/choose.h"
 #include "comm/calls/serve.h"
 #include "comm/types/types.h"
+#include "intercept/persistent_entry.h"
 
 #include <assert.h>
 #include <limits.h>
 
 #if MPI_VERSION >= 4
+#ifdef MPI_ABI_VERSION /* whose mpi.h is ours, without them */
+#define INIT(name, arguments)
+#endif
 #define LARGE(name, arguments)                                                                     \
 	static_assert(__builtin_types_compatible_p(__typeof__(MPI_##name), \
 						   __typeof__(cs_entry_##name)), "MPI_" #name);
@@ -80,6 +84,7 @@
 #define PARAMETER CS_C
 #define IS_LARGE false
 #define NAME(name) name
+PERSISTENT(Barrier, BARRIER, CS_BARRIER, 0, cs_serve_barrier(serving))
 #include "intercept/entry_calls.h"
 
 int
@@ -164,6 +169,11 @@ cs_module_open(const struct cs_door *door)
 	};
 	cs_engine_load(door);
 	cs_requests_leave(module.entries);
+	cs_persistent_leave(module.entries);
+#define MPIX(name, lower, UPPER, shape) \
+	module.entries[CS_CALL_MPIX_##name##_init] = (void *)cs_entry_##name##_init;
+	CS_SERVED(MPIX)
+	MPIX(Barrier, barrier, BARRIER, BARRIER)
 	bool is_ordered = cs_settings_is_reproducible();
 	if (is_ordered) {
 #define ORDERED(name, lower, UPPER, shape) \

@@ -21,6 +21,16 @@
 	DECLARE(name, lower, UPPER, shape) \
 	int cs_entry_I##lower##_c(CS_ARGS_##shape(CS_C_LARGE), MPI_Request *request);
 CS_SERVED(DECLARE_BOTH)
+#define DECLARE_SMALL(name, shape) \
+	int cs_entry_##name##_init(CS_ARGS_##shape(CS_C), MPI_Info info, MPI_Request *request);
+#define DECLARE_INIT(name, lower, UPPER, shape) \
+	DECLARE_SMALL(name, shape) \
+	int cs_entry_##name##_init_c(CS_ARGS_##shape(CS_C_LARGE), MPI_Info info, \
+				     MPI_Request *request);
+CS_SERVED(DECLARE_INIT)
+DECLARE_SMALL(Barrier, BARRIER)
+#undef DECLARE_INIT
+#undef DECLARE_SMALL
 #undef DECLARE_BOTH
 /* These only count, so that they are the module's only where a report is wanted. */
 CS_NEIGHBORS(DECLARE)
@@ -36,6 +46,8 @@ CS_REDUCTIONS(DECLARE)
 /* Leaves the functions of requests to the host until the first non-blocking call is served
  * (requests.c). */
 void cs_requests_leave(void **entries);
+/* The same of MPI_Start and its kin until the first persistent request is ours (persistent.c). */
+void cs_persistent_leave(void **entries);
 
 /* MPI was initialised by a Fortran name that reaches no C name; may be called more than once. */
 void cs_entry_after_init(void);

@@ -17,9 +17,10 @@
 #define SEND_SIDE SIDE(send, send_count, send_type)
 #define RECV_SIDE SIDE(recv, recv_count, recv_type)
 
-/* One collective, and its non-blocking form: size for the report, whether the MPI does it in any
- * case, the call to comm/. */
+/* One collective, and its non-blocking and persistent forms: size for the report, whether the MPI
+ * does it in any case, the call to comm/. */
 #define SERVED(Name, lower, shape, coll, root, size, hosted, serve) \
+	PERSISTENT(Name, shape, coll, size, serve) \
 	int ENTRY_OF(NAME(I##lower))(CS_ARGS_##shape(PARAMETER), MPI_Request *request) \
 	{ \
 		BEGIN(comm); \

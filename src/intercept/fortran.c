@@ -116,6 +116,39 @@ take_ibarrier(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
 	CS_REQUESTED(cs_entry_Ibarrier(cs_comm_f2c(*comm), &c_request));
 }
 
+/* --- persistent ------------------------------------------------------------------------------- */
+
+#define TAKE_INIT(Name, lower, UPPER, shape) \
+	static void take_##lower##_init(CS_ARGS_##shape(FORTRAN), MPI_Fint *info, \
+					MPI_Fint *request, MPI_Fint *ierr) \
+	{ \
+		CS_REQUESTED(cs_entry_##Name##_init(CS_ARGS_##shape(TO_C), \
+						    cs_fortran.info_f2c(*info), &c_request)); \
+	}
+CS_MOVES(TAKE_INIT)
+CS_REDUCTIONS(TAKE_INIT)
+TAKE_INIT(Barrier, barrier, BARRIER, BARRIER)
+
+static void
+take_alltoallw_init(CS_ARGS_ALLTOALLW(FORTRAN), MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr)
+{
+	struct cs_fortran_types types;
+	void *c_send = cs_buffer_f2c(send);
+	if (!cs_fortran_open_types(&types, cs_comm_f2c(*comm),
+				   c_send == MPI_IN_PLACE ? NULL : send_types, recv_types, ierr))
+		return;
+	CS_REQUESTED(cs_entry_Alltoallw_init(c_send, send_counts, send_displs, types.send,
+					     cs_buffer_f2c(recv), recv_counts, recv_displs,
+					     types.recv, cs_comm_f2c(*comm),
+					     cs_fortran.info_f2c(*info), &c_request));
+	cs_fortran_close_types(&types);
+}
+
+CS_FORTRAN_MANGLED(CS_FORTRAN_START, start, START)
+CS_FORTRAN_MANGLED(CS_FORTRAN_STARTALL, startall, STARTALL)
+#define RELEASE(symbol) CS_FORTRAN_RELEASE(symbol, cs_fortran.request_f2c)
+CS_FORTRAN_MANGLED(RELEASE, request_free, REQUEST_FREE)
+
 static void
 take_alltoallw(CS_ARGS_ALLTOALLW(FORTRAN), MPI_Fint *ierr)
 {
@@ -156,6 +189,8 @@ cs_fortran_entries(void **entries, bool is_ordered)
 	fortran->type_f2c = (MPI_Datatype(*)(MPI_Fint))look_up("PMPI_Type_f2c");
 	fortran->op_f2c = (MPI_Op(*)(MPI_Fint))look_up("PMPI_Op_f2c");
 	fortran->request_c2f = (MPI_Fint(*)(MPI_Request))look_up("PMPI_Request_c2f");
+	fortran->request_f2c = (MPI_Request(*)(MPI_Fint))look_up("PMPI_Request_f2c");
+	fortran->info_f2c = (MPI_Info(*)(MPI_Fint))look_up("PMPI_Info_f2c");
 	fortran->comm_rank = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_rank");
 	fortran->comm_size = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_size");
 	fortran->comm_remote_size = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_remote_size");
@@ -170,6 +205,11 @@ cs_fortran_entries(void **entries, bool is_ordered)
 #define ENTRY(Name, lower, UPPER, shape) ENTRY_BY(, lower, UPPER)
 #define ENTRY_BEGUN(Name, lower, UPPER, shape) ENTRY_BY(, i##lower, I##UPPER)
 #define ENTRY_ORDERED(Name, lower, UPPER, shape) ENTRY_BY(ordered_, lower, UPPER)
+#define ENTRY_INIT(Name, lower, UPPER, shape) \
+	ENTRY_BY(, lower##_init, UPPER##_INIT) \
+	entries[CS_CALL_mpix_##lower##_init_] = entries[CS_CALL_mpix_##lower##_init__] = \
+		entries[CS_CALL_mpix_##lower##_init] = entries[CS_CALL_MPIX_##UPPER##_INIT] = \
+			entries[CS_CALL_mpix_##lower##_init_f08_] = (void *)take_##lower##_init;
 #define ENTRY_BY(way, lower, UPPER) \
 	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
 		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
@@ -197,6 +237,15 @@ cs_fortran_entries(void **entries, bool is_ordered)
 		CS_SERVED(ENTRY_BEGUN)
 		ENTRY_BY(, ibarrier, IBARRIER)
 	}
+	if (fortran->request_c2f && fortran->request_f2c && fortran->info_f2c &&
+	    fortran->op_f2c && fortran->comm_size && fortran->comm_remote_size &&
+	    fortran->comm_test_inter && fortran->comm_call_errhandler) {
+		CS_SERVED(ENTRY_INIT)
+		ENTRY_INIT(Barrier, barrier, BARRIER, BARRIER)
+		CS_FORTRAN_MANGLED(OWN, start, START)
+		CS_FORTRAN_MANGLED(OWN, startall, STARTALL)
+		CS_FORTRAN_MANGLED(OWN, request_free, REQUEST_FREE)
+	}
 	if (is_ordered) {
 		CS_REDUCTIONS(ENTRY_ORDERED)
 	}
@@ -215,6 +264,7 @@ cs_fortran_entries(void **entries, bool is_ordered)
 #undef ENTRY_ORDERED
 #undef ENTRY_BY
 #undef ENTRY_BEGUN
+#undef ENTRY_INIT
 #undef FORWARD
 #undef FORWARD_BY
 #undef OWN

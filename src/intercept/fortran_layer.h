@@ -4,6 +4,7 @@
 #ifndef CS_INTERCEPT_FORTRAN_LAYER_H
 #define CS_INTERCEPT_FORTRAN_LAYER_H
 
+#include "comm/calls/persistent.h"
 #include "comm/engine.h"
 #include "comm/enter.h"
 #include "intercept/entry.h"
@@ -49,6 +50,32 @@ cs_ierr(MPI_Fint *ierr, int result)
 		cs_comm_freed(freeing, f2c(*comm) == MPI_COMM_NULL);                             \
 	}
 
+/* MPI_Start, MPI_Startall and MPI_Request_free, which call PMPI_Start and so on. */
+#define CS_FORTRAN_START(symbol) \
+	static void take_##symbol(MPI_Fint *request, MPI_Fint *ierr) \
+	{ \
+		((void (*)(MPI_Fint *, MPI_Fint *))cs_engine.door->next[CS_CALL_##symbol])( \
+			request, ierr); \
+		cs_persistents_look(); \
+	}
+#define CS_FORTRAN_STARTALL(symbol) \
+	static void take_##symbol(MPI_Fint *count, MPI_Fint *requests, MPI_Fint *ierr) \
+	{ \
+		((void (*)(MPI_Fint *, MPI_Fint *, \
+			   MPI_Fint *))cs_engine.door->next[CS_CALL_##symbol])(count, requests, \
+									     ierr); \
+		cs_persistents_look(); \
+	}
+#define CS_FORTRAN_RELEASE(symbol, f2c) \
+	static void take_##symbol(MPI_Fint *request, MPI_Fint *ierr) \
+	{ \
+		MPI_Request before = f2c(*request); \
+		((void (*)(MPI_Fint *, MPI_Fint *))cs_engine.door->next[CS_CALL_##symbol])( \
+			request, ierr); \
+		if (f2c(*request) == MPI_REQUEST_NULL) \
+			cs_persistent_free(before); \
+	}
+
 /* --- Open MPI's: entries of all that communicates --------------------------------------------- */
 
 /* Mangled names of a procedure by compiler, and mpi_f08's own. */
@@ -66,6 +93,8 @@ struct cs_fortran {
 	MPI_Datatype (*type_f2c)(MPI_Fint);
 	MPI_Op (*op_f2c)(MPI_Fint);
 	MPI_Fint (*request_c2f)(MPI_Request);
+	MPI_Request (*request_f2c)(MPI_Fint);
+	MPI_Info (*info_f2c)(MPI_Fint);
 	int (*comm_rank)(MPI_Comm, int *);
 	int (*comm_size)(MPI_Comm, int *);
 	int (*comm_remote_size)(MPI_Comm, int *);

@@ -1,16 +1,23 @@
 /* CALLS collectives of one kind inside counted(), for callgrind --toggle-collect=counted.
  *
- *   cost self|world bcast|allreduce|alltoallw|scan|neighbor|bcast8|allgather8|scatterv8|leaf8 CALLS
+ *   cost self|world bcast|allreduce|alltoallw|scan|neighbor|bcast8|allgather8|scatterv8|leaf8|
+ *                   ibcast8|start8|init8 CALLS
  *
- * The ones with an 8 move as many bytes; leaf8 is a scatterv from rank 1.
+ * The ones with an 8 move as many bytes; leaf8 is a scatterv from rank 1; start8 is a persistent
+ * broadcast, and init8 makes and frees one for each start.
  * Results are not looked at: with short_circuit.c there are none. */
 #include <mpi.h>
+#if defined(OPEN_MPI) && MPI_VERSION < 4
+#include <mpi-ext.h>
+#define MPI_Bcast_init MPIX_Bcast_init
+#endif
 #include <stdlib.h>
 #include <string.h>
 
 static double number = 1, numbers[64];
 static int words[16], sums[16], counts[64], zeros[64], ones[64], places[64];
 static MPI_Datatype types[64];
+static MPI_Request request, kept;
 
 static void
 call(const char *kind, MPI_Comm comm, int calls)
@@ -41,6 +48,21 @@ call(const char *kind, MPI_Comm comm, int calls)
 		for (int i = 0, root = kind[0] == 'l'; i < calls; i++)
 			MPI_Scatterv(numbers, ones, places, MPI_DOUBLE, &number, 1, MPI_DOUBLE,
 				     root, comm);
+	else if (strcmp(kind, "ibcast8") == 0)
+		for (int i = 0; i < calls; i++) {
+			MPI_Ibcast(&number, 1, MPI_DOUBLE, 0, comm, &request);
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		}
+	else if (strcmp(kind, "start8") == 0 || strcmp(kind, "init8") == 0)
+		for (int i = 0, is_new = kind[0] == 'i'; i < calls; i++) {
+			if (is_new)
+				MPI_Bcast_init(&number, 1, MPI_DOUBLE, 0, comm, MPI_INFO_NULL,
+					       &kept);
+			MPI_Start(&kept);
+			MPI_Wait(&kept, MPI_STATUS_IGNORE);
+			if (is_new)
+				MPI_Request_free(&kept);
+		}
 }
 
 __attribute__((noinline)) void counted(const char *kind, MPI_Comm comm, int calls);
@@ -64,6 +86,8 @@ main(int argc, char **argv)
 	const char *warm = getenv("COST_WARM");
 	for (int i = 0; i < 40; i++)
 		MPI_Barrier(comm);
+	if (strcmp(argv[2], "start8") == 0)
+		MPI_Bcast_init(&number, 1, MPI_DOUBLE, 0, comm, MPI_INFO_NULL, &kept);
 	call(argv[2], comm, warm ? atoi(warm) : 40);
 	counted(argv[2], comm, atoi(argv[3]));
 	MPI_Finalize();

@@ -68,6 +68,7 @@ check(const char *name, enum cs_call_id call, int count, long base, long result)
 #define ARGS_9(b) ARGS_8(b), b + 8
 #define ARGS_10(b) ARGS_9(b), b + 9
 #define ARGS_11(b) ARGS_10(b), b + 10
+#define ARGS_12(b) ARGS_11(b), b + 11
 
 #define CHECK(symbol, id, n)                                                                       \
 	memset(&fake_seen, 0, sizeof fake_seen);                                                   \

@@ -8,7 +8,7 @@ struct fake_seen {
 	enum cs_call_id call;
 	int count, errno_then;
 	long times;
-	long words[11];
+	long words[12];
 };
 __attribute__((visibility("default"))) extern struct fake_seen fake_seen;
 
@@ -30,6 +30,7 @@ __attribute__((visibility("default"))) extern struct fake_seen fake_seen;
 #define PARAMS_9 PARAMS_8, long a9
 #define PARAMS_10 PARAMS_9, long a10
 #define PARAMS_11 PARAMS_10, long a11
+#define PARAMS_12 PARAMS_11, long a12
 #define WORDS_1 a1
 #define WORDS_2 WORDS_1, a2
 #define WORDS_3 WORDS_2, a3
@@ -41,5 +42,6 @@ __attribute__((visibility("default"))) extern struct fake_seen fake_seen;
 #define WORDS_9 WORDS_8, a9
 #define WORDS_10 WORDS_9, a10
 #define WORDS_11 WORDS_10, a11
+#define WORDS_12 WORDS_11, a12
 
 #endif

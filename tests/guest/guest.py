@@ -941,6 +941,24 @@ def served_call_of_8_bytes_keeps_to_its_instructions(args):
     expect(not failures, "\n".join(failures))
 
 
+@claim
+def start_of_a_persistent_call_costs_a_third_of_the_first_at_most(args):
+    """Of our own instructions in a broadcast of 8 bytes, from MPI_X_init or MPI_Start to the end of
+    MPI_Wait."""
+    real_modules(args)
+    for mpi in each_mpi(args):
+        cost = {}
+        for kind, calls in (("init8", 50), ("start8", 1000)):
+            command = [f"{args.build}/cost-{mpi}", "world", kind, str(calls)]
+            cost[kind] = own_instructions(args, mpi, command, COLLSHIM_ADAPT="off") / calls
+        rows = report_of(args, mpi, command, COLLSHIM_ADAPT="off")
+        served = sum(row["calls"] for row in rows if row["collective"] == "bcast_init"
+                     and not row["deferred"])
+        print(f"{mpi}: {cost['start8']:.0f} instructions, the first {cost['init8']:.0f}")
+        expect(served >= 1000, f"{mpi}: only {served} of 1000 were served: {rows}")
+        expect(100 < cost["start8"] <= cost["init8"] / 3, f"{mpi}: a start costs {cost}")
+
+
 TRIED_CALLS = 20000
 
 

@@ -37,6 +37,7 @@ typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
 typedef struct MPI_ABI_Group *MPI_Group;
 typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Op *MPI_Op;
+typedef struct MPI_ABI_Message *MPI_Message;
 typedef struct MPI_ABI_Request *MPI_Request;
 
 typedef int MPI_Grequest_cancel_function(void *extra, int is_complete);
@@ -154,6 +155,7 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 #define MPI_ERR_NO_MEM 39
 
 #define MPI_ANY_SOURCE (-1)
+#define MPI_ANY_TAG (-2)
 #define MPI_UNDEFINED (-32766)
 #define MPI_KEYVAL_INVALID 0
 
@@ -249,6 +251,7 @@ CS_BOTH(Reduce_scatter, Ireduce_scatter, const void *send, void *recv, const int
 	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 CS_BOTH(Reduce_scatter_block, Ireduce_scatter_block, const void *send, void *recv, int recv_count,
 	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_MPI(Request_free, (MPI_Request *request))
 CS_BOTH(Scan, Iscan, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
 	MPI_Comm comm)
 CS_BOTH(Scatter, Iscatter, const void *send, int send_count, MPI_Datatype send_type, void *recv,
@@ -256,6 +259,8 @@ CS_BOTH(Scatter, Iscatter, const void *send, int send_count, MPI_Datatype send_t
 CS_BOTH(Scatterv, Iscatterv, const void *send, const int send_counts[], const int displs[],
 	MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type, int root,
 	MPI_Comm comm)
+CS_MPI(Start, (MPI_Request *request))
+CS_MPI(Startall, (int count, MPI_Request requests[]))
 
 CS_BOTH(Allgather_c, Iallgather_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
 	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
@@ -348,6 +353,8 @@ CS_MPI(Grequest_start,
 CS_MPI(Group_free, (MPI_Group *group))
 CS_MPI(Group_translate_ranks,
        (MPI_Group from, int count, const int from_ranks[], MPI_Group to, int to_ranks[]))
+CS_MPI(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+		 MPI_Status *status))
 CS_MPI(Initialized, (int *flag))
 CS_MPI(Irecv, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 	       MPI_Request *request))
@@ -355,6 +362,8 @@ CS_MPI(Isend, (const void *buffer, int count, MPI_Datatype type, int dest, int t
 	       MPI_Request *request))
 CS_MPI(Issend, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
 		MPI_Request *request))
+CS_MPI(Mrecv, (void *buffer, int count, MPI_Datatype type, MPI_Message *message,
+	       MPI_Status *status))
 CS_MPI(Op_commutative, (MPI_Op op, int *flag))
 CS_MPI(Pack, (const void *buffer, int count, MPI_Datatype type, void *packed, int bytes,
 	      int *position, MPI_Comm comm))
@@ -364,6 +373,8 @@ CS_MPI(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
 CS_MPI(Sendrecv, (const void *send, int send_count, MPI_Datatype send_type, int dest, int send_tag,
 		  void *recv, int recv_count, MPI_Datatype recv_type, int source, int recv_tag,
 		  MPI_Comm comm, MPI_Status *status))
+CS_MPI(Ssend_init, (const void *buffer, int count, MPI_Datatype type, int dest, int tag,
+		    MPI_Comm comm, MPI_Request *request))
 CS_MPI(Status_set_cancelled, (MPI_Status *status, int flag))
 CS_MPI(Status_set_elements, (MPI_Status *status, MPI_Datatype type, int count))
 CS_MPI(Test, (MPI_Request *request, int *flag, MPI_Status *status))

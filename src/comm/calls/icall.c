@@ -45,8 +45,9 @@ finish(struct cs_icall *icall)
 		atomic_fetch_add(&cs_icalls_failed, 1);
 	if (serving->communicator->seat->selection.is_reporting) {
 		const struct cs_choice *choice = &icall->choice.choice;
-		icall->row = cs_report_row(CS_NONBLOCKING + (int)op->call.coll, serving->bytes,
-					   false, choice->algorithm->name, choice->reason);
+		int form = icall->is_persistent ? CS_PERSISTENT : CS_NONBLOCKING;
+		icall->row = cs_report_row(form + (int)op->call.coll, serving->bytes, false,
+					   choice->algorithm->name, choice->reason);
 		cs_report_count(icall->row, serving->bytes, icall->spent_ns);
 	}
 	serving->communicator->icalls->open--;
@@ -193,11 +194,20 @@ step_all(struct cs_icall ***over)
 /* --- without the lock ------------------------------------------------------------------------- */
 
 static void
+complete_one(struct cs_icall *icall)
+{
+	if (icall->is_persistent)
+		cs_persistent_complete(icall);
+	else
+		cs_pmpi.Grequest_complete(icall->request);
+}
+
+static void
 complete(struct cs_icall *over)
 {
 	while (over) {
 		struct cs_icall *next = over->next; /* the program may free it at once */
-		cs_pmpi.Grequest_complete(over->request);
+		complete_one(over);
 		over = next;
 	}
 }
@@ -212,6 +222,7 @@ cs_icalls_step(void)
 	step_all(&end_of_over);
 	yield_in_vain(under_way && !over);
 	pthread_mutex_unlock(&cs_icalls_lock);
+	cs_persistents_complete();
 	complete(over);
 }
 
@@ -252,6 +263,7 @@ static void
 end_all(struct cs_comm *communicator, bool may_wait)
 {
 	struct cs_icalls *icalls = communicator->icalls;
+	cs_persistents_orphan(communicator);
 	if (may_wait)
 		wait_for(communicator, false);
 	pthread_mutex_lock(&cs_icalls_lock);
@@ -273,8 +285,6 @@ static void
 occupy(struct cs_serving *serving)
 {
 	struct cs_icalls *icalls = serving->communicator->icalls;
-	if (!cs_icalls_are_threaded)
-		return;
 	icalls->is_busy = true;
 	icalls->busy = pthread_self();
 	serving->op.node.extras |= CS_OP_BUSY;
@@ -287,6 +297,32 @@ cs_icalls_release(struct cs_serving *serving)
 	serving->communicator->icalls->is_busy = false;
 	pthread_mutex_unlock(&cs_icalls_lock);
 	serving->op.node.extras &= ~(unsigned)CS_OP_BUSY;
+}
+
+struct cs_serving *
+cs_icall_prepare(struct cs_icall *icall, struct cs_comm *communicator)
+{
+	struct cs_serving *serving = &icall->serving;
+	cs_serving_init(serving, communicator);
+	serving->op.node.extras = CS_OP_NONBLOCKING;
+	serving->op.under_way = CS_UNDER_WAY_NOTHING;
+	serving->cached = NULL;
+	serving->result = MPI_SUCCESS;
+	serving->finish = NULL;
+	serving->results = NULL;
+	icall->sizes = communicator->sizes;
+	communicator->sizes = NULL;
+	communicator->seat->selection.is_timed |= CS_TIMED_NOT_BLOCKING;
+	icall->has_request = icall->is_over = icall->is_dry = false;
+	icall->row = NULL;
+	icall->spent_ns = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
+	atomic_store_explicit(&icall->is_freed, false, memory_order_relaxed);
+	if (cs_icalls_are_threaded) {
+		pthread_mutex_lock(&cs_icalls_lock);
+		occupy(serving);
+		pthread_mutex_unlock(&cs_icalls_lock);
+	}
+	return serving;
 }
 
 struct cs_serving *
@@ -316,25 +352,8 @@ cs_icall_new(struct cs_comm *communicator)
 		cs_warn_local("no memory for a non-blocking call; ending the job");
 		cs_host_mpi.abort("out of memory");
 	}
-	struct cs_serving *serving = &icall->serving;
-	cs_serving_init(serving, communicator);
-	serving->op.node.extras = CS_OP_NONBLOCKING;
-	serving->op.under_way = CS_UNDER_WAY_NOTHING;
-	serving->cached = NULL;
-	serving->result = MPI_SUCCESS;
-	serving->finish = NULL;
-	serving->results = NULL;
-	icall->sizes = communicator->sizes;
-	communicator->sizes = NULL;
-	communicator->seat->selection.is_timed |= CS_TIMED_NOT_BLOCKING;
-	icall->has_request = icall->is_over = false;
-	icall->row = NULL;
-	icall->spent_ns = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
-	atomic_store_explicit(&icall->is_freed, false, memory_order_relaxed);
-	pthread_mutex_lock(&cs_icalls_lock);
-	occupy(serving);
-	pthread_mutex_unlock(&cs_icalls_lock);
-	return serving;
+	icall->is_persistent = false;
+	return cs_icall_prepare(icall, communicator);
 }
 
 /* Undoes cs_icall_new's marks of the communicator, which blocking calls read. */
@@ -378,11 +397,21 @@ enqueue(struct cs_icall *icall)
 	icall->serving.op.node.extras |= CS_OP_GOES_ON;
 }
 
-void
+bool
+cs_icall_is_dry(const struct cs_serving *serving)
+{
+	return ((const struct cs_icall *)serving)->is_dry;
+}
+
+bool
 cs_icall_run(struct cs_serving *serving, uint64_t signature)
 {
 	struct cs_icall *icall = of(serving);
 	struct cs_comm *communicator = serving->communicator;
+	if (icall->is_dry) {
+		icall->would_run = true;
+		return false;
+	}
 	icall->choice = *serving->cached;
 	icall->signature = signature;
 	pthread_mutex_lock(&cs_icalls_lock);
@@ -395,6 +424,7 @@ cs_icall_run(struct cs_serving *serving, uint64_t signature)
 	else if (!begin(icall))
 		append(icall);
 	pthread_mutex_unlock(&cs_icalls_lock);
+	return true;
 }
 
 int
@@ -402,16 +432,18 @@ cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 {
 	struct cs_icall *icall = of(serving);
 	end_entry(icall);
-	int result = cs_icall_make_request(icall, request);
+	int result = icall->is_persistent ? MPI_SUCCESS : cs_icall_make_request(icall, request);
 	if (result != MPI_SUCCESS) {
 		cs_warn_local("the MPI has no request for a non-blocking call; ending the job");
 		cs_host_mpi.abort("MPI_Grequest_start");
 	}
 	pthread_mutex_lock(&cs_icalls_lock);
 	cs_icalls_reap(&unused);
-	icall->request = *request;
 	icall->has_request = true;
-	cs_icall_insert(icall);
+	if (!icall->is_persistent) {
+		icall->request = *request;
+		cs_icall_insert(icall);
+	}
 	bool is_over = !(serving->op.node.extras & CS_OP_GOES_ON);
 	serving->communicator->icalls->is_busy = false;
 	if (icall->spent_ns)
@@ -421,7 +453,7 @@ cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 		finish(icall);
 	pthread_mutex_unlock(&cs_icalls_lock);
 	if (is_over)
-		cs_pmpi.Grequest_complete(*request);
+		complete_one(icall);
 	else
 		cs_progress_thread_wake();
 	return MPI_SUCCESS;

@@ -39,11 +39,14 @@ void cs_icall_drop(struct cs_serving *serving);
  * dropped. */
 void cs_icall_count_host(const struct cs_comm *communicator, const struct cs_serving *serving,
 			 enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
-/* Starts or queues the operation (cs_serve_run). */
-void cs_icall_run(struct cs_serving *serving, uint64_t signature);
+/* Starts or queues the operation (cs_serve_run). False: the call is dry, and would be served. */
+bool cs_icall_run(struct cs_serving *serving, uint64_t signature);
 /* Makes the request of a call that was started or queued. Returns MPI_SUCCESS, or the error of the
  * host's MPI_Grequest_start. */
 int cs_icall_request(struct cs_serving *serving, MPI_Request *request);
+
+/* Is it only to be found out whether the call would be served? */
+bool cs_icall_is_dry(const struct cs_serving *serving);
 
 /* Steps all calls as far as they go without a wait, and completes the requests of those that are
  * over. Returns at once if another thread does, or if called within it. */

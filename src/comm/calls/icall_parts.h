@@ -3,6 +3,7 @@
 #define CS_COMM_CALLS_ICALL_PARTS_H
 
 #include "comm/calls/icall.h"
+#include "comm/calls/persistent.h"
 
 #include <pthread.h>
 
@@ -20,6 +21,8 @@ struct cs_icall {
 	bool has_request; /* `request` is set, and the entry has done its part: until then no other
 			   * thread steps the call */
 	bool is_over;
+	bool is_persistent; /* of a struct cs_persistent (persistent.c) */
+	bool is_dry, would_run; /* it is only to be found out whether the call would be served */
 	_Atomic bool is_freed; /* the MPI has freed the request */
 };
 
@@ -47,11 +50,28 @@ extern bool cs_mpi_is_threaded;     /* MPI_THREAD_MULTIPLE */
 bool cs_icalls_find_driver(int ranks,
 			   void (*end)(struct cs_comm *communicator, bool may_wait));
 
+/* Begins a call anew, for a cs_serve_ function. */
+struct cs_serving *cs_icall_prepare(struct cs_icall *icall, struct cs_comm *communicator);
+
+/* Tells the MPI that a persistent call is over. */
+void cs_persistent_complete(struct cs_icall *icall);
+/* Does so for those that were over where the MPI could not be called. */
+void cs_persistents_complete(void);
+/* Notes that a communicator is gone. */
+void cs_persistents_orphan(const struct cs_comm *communicator);
+extern _Atomic unsigned cs_persistents_made;
+
+/* Does the MPI let us step calls wherever it waits? */
+bool cs_icalls_is_hooked(void);
+/* Is this thread in a function of ours that the MPI calls with its locks held? */
+bool cs_icalls_is_within(void);
+
 int cs_icall_make_request(struct cs_icall *icall, MPI_Request *request);
 
 /* Table of calls by their requests, with the lock: puts one in; finds one whose request is not
  * freed, or NULL; and moves those whose requests were freed to the list `unused`. */
 void cs_icall_insert(struct cs_icall *icall);
+void cs_icall_remove(struct cs_icall *icall);
 struct cs_icall *cs_icall_find(MPI_Request request);
 void cs_icalls_reap(struct cs_icall **unused);
 

@@ -58,13 +58,25 @@ is_over(struct cs_icall *icall)
 	return is_over;
 }
 
+static _Thread_local bool is_within;
+
+bool
+cs_icalls_is_within(void)
+{
+	return is_within;
+}
+
 /* The MPI waits for a request of ours (MPICH). */
 static int
 poll(void *extra, MPI_Status *status)
 {
+	/* With threads the MPI has locked what its functions lock. */
+	bool was_within = is_within;
+	is_within = cs_mpi_is_threaded;
 	cs_icalls_drive();
-	if (!cs_mpi_is_threaded) /* else it has locked what its functions lock */
+	if (!is_within)
 		cs_host_mpi.progress();
+	is_within = was_within;
 	return MPI_SUCCESS;
 }
 
@@ -82,7 +94,11 @@ poll_all(int count, void **extras, double timeout, MPI_Status *status)
 static int
 on_progress(void)
 {
+	static _Atomic unsigned times;
 	cs_icalls_drive();
+	if (atomic_load_explicit(&cs_persistents_made, memory_order_relaxed) &&
+	    atomic_fetch_add_explicit(&times, 1, memory_order_relaxed) % 16 == 0)
+		cs_persistents_look();
 	return 0;
 }
 
@@ -133,6 +149,12 @@ cs_icalls_find_driver(int ranks,
 	return true;
 }
 
+bool
+cs_icalls_is_hooked(void)
+{
+	return !start_polled;
+}
+
 int
 cs_icall_make_request(struct cs_icall *icall, MPI_Request *request)
 {
@@ -148,8 +170,8 @@ cs_icall_insert(struct cs_icall *icall)
 	*bucket = icall;
 }
 
-static void
-unlink_request(struct cs_icall *icall)
+void
+cs_icall_remove(struct cs_icall *icall)
 {
 	struct cs_icall **link = bucket_of(icall->request);
 	while (*link && *link != icall)
@@ -164,7 +186,7 @@ cs_icalls_reap(struct cs_icall **unused)
 	struct cs_icall *icall = atomic_exchange(&freed_ones, NULL);
 	while (icall) {
 		struct cs_icall *next = icall->next;
-		unlink_request(icall);
+		cs_icall_remove(icall);
 		if (icall->serving.result != MPI_SUCCESS)
 			atomic_fetch_sub(&cs_icalls_failed, 1);
 		if (icall->is_over) {
@@ -193,6 +215,10 @@ cs_icall_error(MPI_Request request)
 		icall = icall->chain;
 	int result = icall && icall->is_over ? icall->serving.result : MPI_SUCCESS;
 	MPI_Comm comm = result == MPI_SUCCESS ? MPI_COMM_NULL : icall->serving.communicator->comm;
+	if (result != MPI_SUCCESS && icall->is_persistent) { /* told once for each start */
+		icall->serving.result = MPI_SUCCESS;
+		atomic_fetch_sub(&cs_icalls_failed, 1);
+	}
 	pthread_mutex_unlock(&cs_icalls_lock);
 	if (comm != MPI_COMM_NULL)
 		cs_pmpi.Comm_call_errhandler(comm, result);

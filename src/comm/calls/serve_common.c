@@ -149,10 +149,8 @@ run_otherwise(struct cs_serving *serving, uint64_t signature)
 {
 	struct cs_seat *seat = serving->communicator->seat;
 	struct cs_op *op = &serving->op;
-	if (op->node.extras & CS_OP_NONBLOCKING) {
-		cs_icall_run(serving, signature);
-		return true;
-	}
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		return cs_icall_run(serving, signature);
 	cs_op_join(op, seat->selection.team, signature);
 	cs_selection_run_timed(&seat->selection, serving->cached, op, serving->bytes);
 	return attend(serving);
@@ -289,6 +287,8 @@ cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void
 	      MPI_Count count, char *packed)
 {
 	struct cs_comm *communicator = serving->communicator;
+	if (serving->op.node.extras & CS_OP_NONBLOCKING && cs_icall_is_dry(serving))
+		return;
 	uint64_t start = communicator->seat->selection.is_timed ? cs_clock_ns() : 0;
 	close_packing(serving, cs_type_pack(type, user, count, packed), start);
 }

@@ -14,6 +14,7 @@
 _Atomic(struct cs_comm *) cs_comm_cache[CS_COMM_CACHE];
 struct cs_seat cs_no_seat;
 void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
+void (*cs_comms_closing)(void);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Hash table, by handle, of each cs_comm that is its communicator's attribute: no handle in it is
@@ -118,6 +119,26 @@ release(struct cs_comm *communicator, bool may_wait)
 	communicator->sizes = NULL;
 }
 
+struct cs_comm *
+cs_comm_apart(const struct cs_comm *communicator, size_t call_bytes, bool is_barred)
+{
+	struct cs_comm *apart = take(communicator->comm);
+	apart->rank = communicator->rank;
+	apart->size = communicator->size;
+	apart->is_within_world = apart->is_apart = true;
+	apart->is_barred = is_barred;
+	apart->call_bytes = call_bytes;
+	cs_comm_make_team(apart);
+	return apart;
+}
+
+void
+cs_comm_drop_apart(struct cs_comm *apart)
+{
+	release(apart, false);
+	give_back(apart);
+}
+
 static void
 forget(MPI_Comm comm)
 {
@@ -163,6 +184,8 @@ cs_comms_close(void)
 {
 	for (int i = 0; i < CS_COMM_CACHE; i++)
 		atomic_store(&cs_comm_cache[i], NULL);
+	if (cs_comms_closing)
+		cs_comms_closing();
 	/* Communicators that the program did not free, MPI_COMM_WORLD among them. */
 	for (int i = 0; i < BUCKETS; i++)
 		while (living[i]) {

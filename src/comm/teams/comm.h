@@ -62,6 +62,9 @@ struct cs_comm {
 	bool is_within_world; /* two or more ranks, all of this job */
 	bool is_alike;        /* the ranks have agreed on settings here, as MPI_Init was not seen */
 	bool is_aside; /* the communicator is being freed, and our attribute is off it */
+	bool is_apart; /* of a persistent request (cs_comm_apart) */
+	bool is_barred; /* this rank does not want its team */
+	size_t call_bytes; /* most bytes of a call, if is_apart */
 	int rank, size;
 	struct cs_seat *seat; /* never NULL: cs_no_seat, read-only, without a team */
 	struct cs_icalls *icalls;  /* comm/calls/icall.h; NULL: none yet */
@@ -143,6 +146,15 @@ void cs_comm_drop_team(struct cs_comm *communicator);
 /* Frees touched pages (cs_node_give_back) of teams without a call since this was last asked, or of
  * all teams without one under way. Returns their bytes. */
 size_t cs_comms_give_back(bool of_all);
+/* Makes a cs_comm with a team of its own, for a persistent request on a communicator whose team is
+ * on one node; collective over it. `call_bytes`: most bytes that a rank of a call moves, the same
+ * on all ranks. The state is CS_COMM_TEAM or, if any rank `is_barred` or lacks memory,
+ * CS_COMM_HOST, as on all ranks. The caller owns it; cs_comm_drop_apart is local. */
+struct cs_comm *cs_comm_apart(const struct cs_comm *communicator, size_t call_bytes,
+			      bool is_barred);
+void cs_comm_drop_apart(struct cs_comm *apart);
+/* Called before all teams are dropped at MPI_Finalize; NULL: nothing. */
+extern void (*cs_comms_closing)(void);
 /* Create and free the attribute's key value; cs_comms_close also drops all teams (at
  * MPI_Finalize). */
 bool cs_comms_open(void);

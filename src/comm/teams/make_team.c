@@ -42,6 +42,7 @@ static const char *const troubles[CS_TROUBLES] = {
 	[CS_TROUBLE_MIGHT_HANG] = CS_GROUP_MIGHT_HANG,
 	[CS_TROUBLE_NO_MEMORY] = "out of memory",
 	[CS_TROUBLE_DISABLED] = "disabled by COLLSHIM_DISABLE",
+	[CS_TROUBLE_BARRED] = "a tool takes MPI_Wait, and the MPI waits without the library",
 	[CS_TROUBLE_NOT_ALIKE] = "the ranks differ in version, settings or tuning",
 };
 
@@ -70,8 +71,8 @@ owe(int64_t more)
 static uint64_t
 put_off_until(const struct cs_comm *communicator)
 {
-	bool is_late = cs_engine.settings.team_after < 0 && communicator->comm != MPI_COMM_WORLD &&
-		       atomic_load(&debt) >= PATIENCE;
+	bool is_late = !communicator->is_apart && cs_engine.settings.team_after < 0 &&
+		       communicator->comm != MPI_COMM_WORLD && atomic_load(&debt) >= PATIENCE;
 	return is_late ? PRICE : 0;
 }
 
@@ -227,6 +228,8 @@ refuse(struct cs_comm *communicator, enum cs_trouble trouble)
 	static _Atomic int is_known[CS_TROUBLES], is_said[CS_TROUBLES];
 	communicator->state = CS_COMM_HOST;
 	communicator->reason = troubles[trouble];
+	if (communicator->is_apart)
+		return;
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
 	/* Only an info: these are wanted, or cannot be changed by the user. */
 	if (trouble == CS_TROUBLE_MIGHT_HANG || trouble == CS_TROUBLE_DISABLED ||
@@ -272,7 +275,7 @@ static enum cs_trouble
 make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 {
 	struct cs_team *team = &communicator->seat->team;
-	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+	struct cs_node_shape shape = cs_team_node_shape(communicator);
 	const struct cs_meeting meeting = { .comm = communicator->comm };
 	enum cs_trouble trouble = CS_TROUBLE_NONE;
 	cs_team_take_idle(name, communicator->seat);
@@ -330,7 +333,7 @@ static enum cs_trouble
 make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, bool has_idle)
 {
 	struct cs_team *team = &communicator->seat->team;
-	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+	struct cs_node_shape shape = cs_team_node_shape(communicator);
 	enum cs_trouble trouble = cs_team_take_node(meeting, has_idle, communicator->seat, &shape);
 	communicator->is_new = true; /* even if idle: nodes were split off */
 	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
@@ -414,8 +417,10 @@ find_way(struct cs_comm *communicator)
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
 	mine.trouble = prepare(communicator);
+	if (communicator->is_barred)
+		mine.trouble = CS_TROUBLE_BARRED;
 	if (mine.trouble == CS_TROUBLE_NONE && mine.node) {
-		struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+		struct cs_node_shape shape = cs_team_node_shape(communicator);
 		const struct cs_meeting meeting = { .comm = communicator->comm };
 		key = cs_team_key(&meeting, &shape);
 	}
@@ -485,10 +490,10 @@ make(struct cs_comm *communicator)
 	communicator->seat->selection.is_telling = cs_no_seat.selection.is_telling;
 	communicator->seat->selection.is_sampling = team->shape.nodes > 1 && cs_recording_keeps();
 	communicator->state = CS_COMM_TEAM;
-	if (communicator->is_new)
-		owe(PRICE);
-	else
+	if (!communicator->is_new)
 		atomic_fetch_add(&cs_engine.teams_again, 1);
+	else if (!communicator->is_apart)
+		owe(PRICE);
 	atomic_fetch_add(&cs_engine.teams_made, 1);
 	atomic_fetch_add(&cs_engine.teams_alive, 1);
 	if (communicator->rank == 0)
@@ -558,7 +563,7 @@ cs_comm_drop_team(struct cs_comm *communicator)
 	drop_groups(communicator);
 	cs_rdma_drop(communicator);
 	cs_float_release(&floats);
-	if (communicator->is_new)
+	if (communicator->is_new && !communicator->is_apart)
 		owe(-(int64_t)(team->node.calls - communicator->first_call));
 	cs_team_drop_node(communicator->seat);
 	free(team->shape.node_of);

@@ -26,6 +26,7 @@ enum cs_trouble {
 	CS_TROUBLE_MIGHT_HANG,
 	CS_TROUBLE_NO_MEMORY,
 	CS_TROUBLE_DISABLED,
+	CS_TROUBLE_BARRED,
 	CS_TROUBLE_NOT_ALIKE,
 	CS_TROUBLES,
 	CS_TROUBLE_PUT_OFF = CS_TROUBLES, /* no trouble, and never sent to others */
@@ -93,8 +94,9 @@ bool cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_
 bool cs_team_shape_by_words(const struct cs_comm *communicator, const uint64_t *words,
 			    struct cs_shape *shape);
 
-/* The node's memory layout for a team of this shape: slots and areas, by the tuning's limits. */
-struct cs_node_shape cs_team_node_shape(const struct cs_shape *shape);
+/* The node's memory layout for the communicator's team, whose shape is known: slots and areas, by
+ * the tuning's limits. */
+struct cs_node_shape cs_team_node_shape(const struct cs_comm *communicator);
 
 /* --- team_segment.c --------------------------------------------------------------------------- */
 

@@ -205,11 +205,15 @@ cs_team_shape_by_words(const struct cs_comm *communicator, const uint64_t *words
  * equal on all nodes, since rounds between nodes are counted in slots. */
 #define RINGS ((size_t)32 << 20)
 
+#define LEAST_SLOT ((size_t)8 << 10) /* for calls of few bytes */
+
 static size_t
-slot_bytes(const struct cs_limits *limits, const struct cs_shape *shape)
+slot_bytes(const struct cs_limits *limits, const struct cs_shape *shape, size_t call_bytes)
 {
 	size_t bytes = limits->slot_bytes;
 	while (bytes > (64 << 10) && bytes * limits->slots * (size_t)shape->ppn_max > RINGS)
+		bytes /= 2;
+	while (bytes > LEAST_SLOT && bytes / 2 >= call_bytes)
 		bytes /= 2;
 	/* At least a line for each rank of the node. */
 	size_t least = 64 * (size_t)shape->ppn_max;
@@ -227,14 +231,16 @@ area_bytes(const struct cs_limits *limits, const struct cs_shape *shape)
 }
 
 struct cs_node_shape
-cs_team_node_shape(const struct cs_shape *shape)
+cs_team_node_shape(const struct cs_comm *communicator)
 {
+	const struct cs_shape *shape = &communicator->seat->team.shape;
+	size_t call_bytes = communicator->is_apart ? communicator->call_bytes : SIZE_MAX;
 	const struct cs_limits *limits = cs_selector_limits(cs_engine.selector);
 	return (struct cs_node_shape){
 		.local = shape->local,
 		.size = shape->locals,
 		.slots = limits->slots < CS_MAX_SLOTS ? limits->slots : CS_MAX_SLOTS,
-		.slot_bytes = slot_bytes(limits, shape),
+		.slot_bytes = slot_bytes(limits, shape, call_bytes),
 		.area_slots = shape->nodes > 1 ? limits->area_slots : 0,
 		.area_bytes = shape->nodes > 1 ? area_bytes(limits, shape) : 0,
 		.spin = limits->spin,

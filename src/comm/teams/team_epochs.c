@@ -50,10 +50,11 @@ cs_team_begin_epochs(struct cs_comm *communicator)
 	struct cs_epoch_user user = { .user = communicator };
 	/* Ranks that are alone on their nodes stamp no wait, since they wait for messages only. */
 	bool has_others = selection->facts.ppn_max > 1;
-	if (has_others && kind == CS_BALANCE_MEASURED &&
+	if (has_others && kind == CS_BALANCE_MEASURED && !communicator->is_apart &&
 	    cs_selector_asks_imbalance(selection->selector, &selection->facts))
 		user.told = hear_imbalance;
-	if (cs_engine.settings.is_adaptive && !cs_engine.settings.is_reproducible) {
+	if (cs_engine.settings.is_adaptive && !cs_engine.settings.is_reproducible &&
+	    !communicator->is_apart) {
 		selection->trials = cs_trials_new();
 		if (!selection->trials) {
 			cs_warn_local("no memory for a team of %d ranks; ending the job",

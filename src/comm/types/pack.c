@@ -48,14 +48,14 @@ byte_type(size_t bytes, MPI_Datatype *type, int *count)
 }
 
 /* Copies from one layout to another by a message to this process. Each has a tag of its own, since
- * other threads may do the same: not 1, which is host.c's, and no more than every MPI allows. */
+ * other threads may do the same: not 1, which is host.c's, and none of persistent.c's. */
 static bool
 send_to_self(const void *from, int from_count, MPI_Datatype from_type, void *to, int to_count,
 	     MPI_Datatype to_type)
 {
 	static _Atomic unsigned last_tag;
 	struct cs_float_state floats;
-	int tag = 2 + (int)(atomic_fetch_add_explicit(&last_tag, 1, memory_order_relaxed) % 32000);
+	int tag = 2 + (int)(atomic_fetch_add_explicit(&last_tag, 1, memory_order_relaxed) % 16000);
 	cs_float_hold(&floats); /* UCX rounds numbers when it connects */
 	int result = cs_pmpi.Sendrecv(from, from_count, from_type, 0, tag, to, to_count, to_type, 0,
 				      tag, cs_self, MPI_STATUS_IGNORE);
