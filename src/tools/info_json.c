@@ -115,6 +115,7 @@ static void
 put_facts(FILE *out, const struct cs_facts *facts, const char *mpi)
 {
 	put_string(out, ",\n \"call\": {\"collective\": ", cs_colls[facts->coll].name);
+	put_bool(out, ", \"nonblocking\": ", facts->is_nonblocking);
 	put_number(out, ", \"bytes\": ", facts->bytes);
 	fprintf(out, ", \"ranks\": %d, \"nodes\": %d", facts->ranks, facts->nodes);
 	fprintf(out, ", \"ppn_min\": %d, \"ppn_max\": %d", facts->ppn_min, facts->ppn_max);
