@@ -73,8 +73,8 @@ struct cs_selection {
 	struct cs_cached_choices *nonblocking; /* by collective; owned; NULL: no such call yet */
 };
 
-/* Are messages of non-blocking calls progressed whenever the MPI waits for anything? Else such calls
- * are made by the host on several nodes. */
+/* Are messages of non-blocking calls progressed whenever the MPI waits for anything? Else such
+ * calls are made by the host on several nodes. */
 extern bool cs_messages_progress;
 
 enum { CS_TIMED_ALL = 1, CS_TIMED_ON_TRIAL = 2, CS_TIMED_NOT_BLOCKING = 4 };

@@ -145,7 +145,7 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 		choice->why = CS_WHY_NEEDS;
 		choice->reason = bar;
 		choice->is_belief = false;
-		/* Who forces what blocking calls do need not mean the others. */
+		/* A variable for both forms may be meant for the other one. */
 		bool is_own = facts->is_nonblocking && forcing != table->forcings;
 		if (is_own || !facts->is_nonblocking)
 			cs_log_warn(&selector->has_warned[facts->coll + is_own * CS_COLL_COUNT],

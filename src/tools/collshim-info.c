@@ -237,35 +237,6 @@ spread(const struct request *request, size_t cores, struct cs_facts *facts)
 	return DONE;
 }
 
-/* A call that goes to the MPI whatever is chosen: before anybody is asked (comm/teams/comm.c,
- * comm/calls/serve_common.h), or since a variable keeps the library out of all calls. */
-#define WITHOUT_IT " sends every call to the MPI: what is above holds without it"
-enum { ONE_RANK, NO_BYTES, DISABLED, SHM_OFF, NONBLOCKING_OFF, MPICH_NODES, OVERRIDES };
-static const struct {
-	const char *name, *text;
-} overrides[OVERRIDES] = {
-	[ONE_RANK] = { "one-rank", "the calls of a communicator of one rank stay with the MPI" },
-	[NO_BYTES] = { "no-bytes", "a call that moves nothing stays with the MPI" },
-	[DISABLED] = { "disabled", "COLLSHIM_DISABLE=1" WITHOUT_IT },
-	[SHM_OFF] = { "shm-off", "COLLSHIM_SHM=off" WITHOUT_IT },
-	[NONBLOCKING_OFF] = { "nonblocking-off", "COLLSHIM_NONBLOCKING=off sends such calls to the "
-						 "MPI" },
-	[MPICH_NODES] = { "mpich-nodes", "under MPICH it stays with the MPI (" CS_NOT_WITH_MESSAGES
-					 ")" },
-};
-
-static void
-find_overrides(const struct cs_facts *facts, const struct cs_settings *settings, const char *mpi,
-	       bool *holds)
-{
-	holds[ONE_RANK] = facts->ranks == 1;
-	holds[NO_BYTES] = facts->bytes == 0 && facts->coll != CS_BARRIER;
-	holds[DISABLED] = settings->is_disabled;
-	holds[SHM_OFF] = settings->shm == CS_SHM_OFF;
-	holds[NONBLOCKING_OFF] = facts->is_nonblocking && !settings->is_nonblocking;
-	holds[MPICH_NODES] = facts->is_nonblocking && facts->nodes > 1 && !mpi;
-}
-
 static void
 explain_order(const struct cs_settings *settings, const struct cs_facts *facts)
 {
@@ -300,21 +271,16 @@ explain(const struct request *request, const struct cs_selector *selector,
 	facts.is_block_placed |= facts.nodes == 1 || facts.ppn_max == 1;
 	if (facts.nodes == 1)
 		facts.wire = CS_WIRE_HOST; /* there is none */
-	bool holds[OVERRIDES];
-	find_overrides(&facts, settings, request->mpi, holds);
+	struct cs_override overrides[CS_OVERRIDES];
+	int count = cs_tools_overrides(&facts, settings, request->mpi, overrides);
 	if (request->is_json) {
-		const char *names[OVERRIDES + 1] = { NULL };
-		for (int i = 0, count = 0; i < OVERRIDES; i++)
-			if (holds[i])
-				names[count++] = overrides[i].name;
-		cs_info_json_explain(stdout, selector, &facts, request->mpi, names);
+		cs_info_json_explain(stdout, selector, &facts, request->mpi, overrides, count);
 		return DONE;
 	}
 	cs_selector_explain(selector, &facts, stdout);
 	explain_order(settings, &facts);
-	for (int i = 0; i < OVERRIDES; i++)
-		if (holds[i])
-			printf("   but %s\n", overrides[i].text);
+	for (int i = 0; i < count; i++)
+		printf("   but %s\n", overrides[i].text);
 	cs_selector_explain_why(selector, &facts, request->has_all, stdout);
 	if (!facts.is_nonblocking && (!settings->is_adaptive || settings->is_reproducible))
 		puts("no live choice: COLLSHIM_ADAPT=off, or COLLSHIM_REPRODUCIBLE=1");

@@ -1116,7 +1116,8 @@ TEST(explaining_says_which_placement_a_rule_asks_for)
 TEST(explaining_says_which_form_a_rule_asks_for)
 {
 	struct cs_selector *selector =
-		make(SITE(RULE("bcast, nonblocking: no, use: \"hier:host\"") RULE("bcast, use: ring")
+		make(SITE(RULE("bcast, nonblocking: no, use: \"hier:host\"")
+			  RULE("bcast, use: ring")
 			  RULE("bcast, nonblocking: yes, use: host")));
 	struct cs_facts facts = nonblocking(CS_BCAST, 8, true);
 	assert_contains(explain(selector, &facts), "    no: nonblocking no, here yes\n");

@@ -137,7 +137,8 @@ TEST(a_rule_is_for_both_forms_of_a_call_unless_it_names_one)
 					 "    rules:\n"
 					 "      - {collective: bcast, use: ring}\n"
 					 "      - {collective: bcast, nonblocking: no, use: ring}\n"
-					 "      - {collective: bcast, nonblocking: yes, use: ring}\n");
+					 "      - {collective: bcast, nonblocking: yes, use: "
+					 "ring}\n");
 	assert_int_equal(tuning->rules[0].form, CS_FORM_EITHER);
 	assert_int_equal(tuning->rules[1].form, CS_FORM_BLOCKING);
 	assert_int_equal(tuning->rules[2].form, CS_FORM_NONBLOCKING);
