@@ -549,7 +549,7 @@ static const struct wrong {
 	  "6:40: found the key use again, expected it once (first in line 6)\n" },
 	{ RULE("{collectiv: bcast, use: host}"),
 	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, "
-	  "ppn, skew, wire, placement, imbalance, "
+	  "ppn, skew, wire, placement, imbalance, nonblocking, "
 	  "use, with; did you mean collective?\n6:9: expected the key collective in a rule\n" },
 	/* several troubles at once, in the order of the file */
 	{ "version: 3\nlimits: {slots: 0}\nblocks:\n  - name: b\n" PROVENANCE
