@@ -227,10 +227,34 @@ is_power_of_two(int number)
 	return number > 0 && !(number & (number - 1));
 }
 
+bool
+cs_algorithm_opens_wire(const struct cs_algorithm *algorithm, int nodes)
+{
+	return !algorithm->run || (algorithm->needs.everyone && nodes > 1);
+}
+
+/* Says why it cannot serve a non-blocking call. */
+static const char *
+unmet_by_form(const struct cs_algorithm *algorithm, const struct cs_facts *facts)
+{
+	uint32_t exchanges = CS_SET(CS_ALLTOALL) | CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW);
+	if (facts->nodes > 1 && !facts->has_progress)
+		return CS_NOT_WITH_MESSAGES;
+	if (cs_algorithm_opens_wire(algorithm, facts->nodes))
+		return "not blocking, and a plan of all ranks";
+	/* Open MPI's (4.1.4) takes messages of another call, or waits for ever. */
+	if (facts->nodes > 1 && !algorithm->inner && (exchanges & CS_SET(facts->coll)))
+		return "not blocking, and MPI_Ialltoallv between nodes";
+	return NULL;
+}
+
 const char *
 cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *facts)
 {
 	const struct cs_needs *needs = &algorithm->needs;
+	const char *unmet = facts->is_nonblocking ? unmet_by_form(algorithm, facts) : NULL;
+	if (unmet)
+		return unmet;
 	if (needs->several_per_node && facts->ppn_max < 2)
 		return "one rank per node";
 	if (needs->one_node && facts->nodes > 1)

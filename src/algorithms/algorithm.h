@@ -115,8 +115,9 @@ struct cs_algorithm {
  * collective's others, which are sorted by name. NULL after the last. */
 const struct cs_algorithm *cs_algorithm_at(int i);
 
-/* Phrases for two unmet needs, also for cs_build_refuse. */
+/* Phrases for unmet needs, also for cs_build_refuse. */
 #define CS_NOT_COMMUTATIVE "the operation is not commutative"
+#define CS_NOT_WITH_MESSAGES "not blocking, on several nodes"
 #define CS_NOT_IN_ORDER "order of a non-commutative operation, ranks of a node not consecutive"
 
 /* A number below CS_MOST_ROWS for each row. */
@@ -137,6 +138,9 @@ int cs_algorithm_param(const struct cs_algorithm *algorithm, const char *name, s
 
 /* Index of the parameter with this role; -1: none. */
 int cs_algorithm_role(const struct cs_algorithm *algorithm, enum cs_role role);
+
+/* Does it send messages between all ranks, if they are on so many nodes? */
+bool cs_algorithm_opens_wire(const struct cs_algorithm *algorithm, int nodes);
 
 /* NULL if the needs hold, else an English phrase for an unmet one ("one rank per node"). Static
  * storage. */

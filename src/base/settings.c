@@ -197,7 +197,9 @@ _Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an 
 /* Indexed as enum cs_coll, which this room does not see; a unit test compares the names. */
 #define FORCE(index, NAME, values)                                                                 \
 	{ NAME, values, "which algorithm serves this collective, whatever the tuning says",        \
-	  &cs_text_kind, FIELD(force[index]), .is_agreed = true }
+	  &cs_text_kind, FIELD(force[index]), .is_agreed = true },                                 \
+	{ "I" NAME, values, "the same for its non-blocking calls alone",                           \
+	  &cs_text_kind, FIELD(force[17 + (index)]), .is_agreed = true }
 #define SIZED "host or an algorithm, sizes as 0-4K=host,4K-inf=hier:host, or ^hier:host"
 #define UNSIZED "host or an algorithm, or ^hier:host"
 

@@ -63,8 +63,9 @@ struct cs_settings {
 				 * messages by */
 	const char *ib_device;  /* COLLSHIM_IB_DEVICE: "mlx5_0" or "mlx5_0:1"; NULL: the nearest */
 	enum cs_ib_arrival ib_arrival; /* COLLSHIM_IB_ARRIVAL=completion|flag */
-	const char *force[17];  /* COLLSHIM_<COLLECTIVE>, indexed by enum cs_coll; NULL if unset.
-				 * The grammar is select's business; digest() covers the text. */
+	const char *force[34];  /* COLLSHIM_<COLLECTIVE>, indexed by enum cs_coll, then
+				 * COLLSHIM_I<COLLECTIVE>; NULL if unset. The grammar is select's
+				 * business; digest() covers the text. */
 };
 
 /* Fills *settings from the environment. Never fails: a wrong value gives one line and is replaced

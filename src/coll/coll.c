@@ -10,7 +10,7 @@
 #define ROW(COLL, label, in_what, in_who, out_what, out_who, size, sums, leaders, meaning)        \
 	[CS_##COLL] = {                                                                            \
 		.name = label, .nonblocking = "i" label, .persistent = label "_init",              \
-		.variable = "COLLSHIM_" #COLL,                                                     \
+		.variable = "COLLSHIM_" #COLL, .nonblocking_variable = "COLLSHIM_I" #COLL,         \
 		.bytes_meaning = meaning,                                                          \
 		.in = { CS_##in_what, CS_##in_who }, .out = { CS_##out_what, CS_##out_who },       \
 		.sizes = CS_SIZES_##size, .sum = CS_SUM_##sums, .between = CS_##leaders,           \

@@ -86,6 +86,7 @@ struct cs_coll_info {
 	const char *nonblocking; /* "iallgather": in reports */
 	const char *persistent;  /* "allgather_init" */
 	const char *variable; /* "COLLSHIM_ALLGATHER" */
+	const char *nonblocking_variable; /* "COLLSHIM_IALLGATHER" */
 	struct cs_flow in, out;
 	enum cs_sizes sizes;
 	enum cs_sum sum;
@@ -200,6 +201,13 @@ enum cs_placement {
 	CS_PLACEMENT_CYCLIC, /* or not: dealt round the nodes in turn, or mixed */
 };
 
+/* Form of a call: MPI_Bcast, or MPI_Ibcast. */
+enum cs_form {
+	CS_FORM_EITHER, /* of a rule: it does not ask */
+	CS_FORM_BLOCKING,
+	CS_FORM_NONBLOCKING,
+};
+
 /* Imbalance of arrivals at a team's calls, as it was measured and agreed (algorithms/epoch.h); by
  * rising lateness. */
 enum cs_balance { CS_BALANCED, CS_MODERATE, CS_STRONG, CS_BALANCES };
@@ -231,12 +239,29 @@ struct cs_facts {
 	 * peers. */
 	int wire;
 	enum cs_balance imbalance; /* as agreed last */
+	bool is_nonblocking;
+	/* Messages of non-blocking calls are progressed whenever the MPI waits for anything; not
+	 * looked at if the call is blocking. */
+	bool has_progress;
 };
 
 static inline enum cs_placement
 cs_placement_of(const struct cs_facts *facts)
 {
 	return facts->is_block_placed ? CS_PLACEMENT_BLOCK : CS_PLACEMENT_CYCLIC;
+}
+
+static inline enum cs_form
+cs_form_of(const struct cs_facts *facts)
+{
+	return facts->is_nonblocking ? CS_FORM_NONBLOCKING : CS_FORM_BLOCKING;
+}
+
+/* Value of the key `nonblocking` of a rule that asks. */
+static inline const char *
+cs_form_word(enum cs_form form)
+{
+	return form == CS_FORM_NONBLOCKING ? "yes" : "no";
 }
 
 #endif

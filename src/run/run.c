@@ -22,18 +22,11 @@ leave_to_host(struct cs_choice *choice, const char *reason)
 
 bool cs_messages_progress;
 
-/* Does the algorithm, if it is not the host, send messages between all ranks? */
-static bool
-opens_wire(const struct cs_selection *selection, const struct cs_algorithm *chosen)
-{
-	return chosen && (!chosen->run || (chosen->needs.everyone &&
-					   selection->team->shape.nodes > 1));
-}
-
 const char *
 cs_selection_open(struct cs_selection *selection, const struct cs_choice *choice)
 {
-	bool sends = opens_wire(selection, choice->algorithm);
+	bool sends = choice->algorithm && cs_algorithm_opens_wire(choice->algorithm,
+								  selection->team->shape.nodes);
 	const char *refused = sends ? selection->team->host->open(selection->team->everyone) : NULL;
 	/* The leaders are all ranks: epochs' exchanges may begin. */
 	if (sends && !refused && selection->team->shape.ppn_max == 1)
@@ -174,17 +167,6 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	return cached;
 }
 
-/* Would the MPI's MPI_Ialltoallv be called between nodes? Open MPI's (4.1.4) takes messages of
- * another call, or waits for ever. */
-static bool
-takes_ialltoallv(const struct cs_selection *selection, enum cs_coll coll,
-		 const struct cs_algorithm *chosen)
-{
-	uint32_t exchanges = CS_SET(CS_ALLTOALL) | CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW);
-	return chosen && !chosen->inner && selection->team->shape.nodes > 1 &&
-	       (exchanges & CS_SET(coll));
-}
-
 struct cs_cached_choice *
 cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll coll, size_t bytes,
 				int skew, enum cs_order order)
@@ -200,6 +182,8 @@ cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll col
 	if (cached)
 		return cached;
 	struct cs_facts facts = facts_of(selection, coll, bytes, skew, order);
+	facts.is_nonblocking = true;
+	facts.has_progress = cs_messages_progress;
 	struct cs_float_state floats;
 	cs_float_hold(&floats);
 	cached = place_of(cached_choices, &is_free);
@@ -207,13 +191,6 @@ cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll col
 	if (selection->left >> coll & 1)
 		leave_to_host(&cached->choice,
 			      selection->cached_choices[coll].cached[0].choice.reason);
-	else if (cached->choice.algorithm && selection->team->shape.nodes > 1 &&
-		 !cs_messages_progress)
-		leave_to_host(&cached->choice, "not blocking, on several nodes");
-	else if (opens_wire(selection, cached->choice.algorithm))
-		leave_to_host(&cached->choice, "not blocking, and a plan of all ranks");
-	else if (takes_ialltoallv(selection, coll, cached->choice.algorithm))
-		leave_to_host(&cached->choice, "not blocking, and MPI_Ialltoallv between nodes");
 	cs_selection_compose(cached);
 	cached->goes_to_host = !cached->choice.algorithm;
 	cs_float_release(&floats);

@@ -25,15 +25,6 @@ add(struct list *list, const struct cs_use *use, enum cs_why why, const char *re
 	memcpy(choice->params, use->params, sizeof choice->params);
 }
 
-static bool
-is_excluded(const struct cs_table *table, const struct cs_algorithm *algorithm)
-{
-	for (const struct cs_algorithm **one = table->excluded; one && *one; one++)
-		if (*one == algorithm)
-			return true;
-	return false;
-}
-
 int
 cs_selector_candidates(const struct cs_selector *selector, const struct cs_facts *facts,
 		       struct cs_choice *choices, int most)
@@ -47,11 +38,13 @@ cs_selector_candidates(const struct cs_selector *selector, const struct cs_facts
 	cs_use_init(&use, NULL);
 	add(&list, &use, CS_WHY_TRIED, "tried");
 	const struct cs_algorithm *hier = cs_algorithm_by_name(facts->coll, "hier:host");
-	if (hier && !cs_algorithm_unmet(hier, facts) && !is_excluded(table, hier)) {
+	if (hier && !cs_algorithm_unmet(hier, facts) && !cs_table_excludes(table, facts, hier)) {
 		cs_use_init(&use, hier);
 		add(&list, &use, CS_WHY_TRIED, "tried");
 	}
-	if (selector->model && cs_predict(selector->model, facts, table->excluded, &prediction) &&
+	if (selector->model &&
+	    cs_predict(selector->model, facts, cs_table_forcing(table, facts)->excluded,
+		       &prediction) &&
 	    prediction.best == prediction.use.algorithm)
 		add(&list, &prediction.use, CS_WHY_TRIED, "tried");
 	/* The first row of another algorithm. */

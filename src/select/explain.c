@@ -51,6 +51,15 @@ says_placement(FILE *out, enum cs_placement placement, enum cs_placement here)
 }
 
 static bool
+says_form(FILE *out, enum cs_form form, enum cs_form here)
+{
+	if (form == CS_FORM_EITHER || form == here)
+		return false;
+	fprintf(out, "no: nonblocking %s, here %s\n", cs_form_word(form), cs_form_word(here));
+	return true;
+}
+
+static bool
 says_imbalance(FILE *out, unsigned set, enum cs_balance here)
 {
 	if (cs_balance_fits(set, here))
@@ -85,6 +94,7 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table
 	    says_range(out, "skew", row->skew, facts->skew, facts->skew) ||
 	    says_wire(out, row->wire, facts->wire) ||
 	    says_placement(out, row->placement, cs_placement_of(facts)) ||
+	    says_form(out, row->form, cs_form_of(facts)) ||
 	    says_imbalance(out, row->imbalance, facts->imbalance))
 		return false;
 	if (!cs_row_fits_size(row, facts->bytes)) {
@@ -114,7 +124,7 @@ explain_facts(FILE *out, const struct cs_selector *selector, const struct cs_fac
 {
 	const struct cs_coll_info *coll = &cs_colls[facts->coll];
 	char number[CS_NUMBER_TEXT];
-	fputs(coll->name, out);
+	fputs(facts->is_nonblocking ? coll->nonblocking : coll->name, out);
 	if (facts->bytes == CS_BYTES_UNKNOWN)
 		fputs(", any size", out);
 	else
@@ -144,7 +154,8 @@ explain_model(FILE *out, const struct cs_selector *selector, const struct cs_fac
 	if (!selector->model)
 		return;
 	fprintf(out, "  %s: ", selector->model_reason);
-	if (!cs_predict(selector->model, facts, selector->tables[facts->coll].excluded,
+	if (!cs_predict(selector->model, facts,
+			cs_table_forcing(&selector->tables[facts->coll], facts)->excluded,
 			&prediction)) {
 		fprintf(out, "says nothing\n    no: %s\n", cs_predict_not(selector->model, facts));
 		return;
@@ -246,7 +257,9 @@ origin_of(const struct cs_selector *selector, const struct cs_facts *facts,
 		return "the MPI underneath";
 	if (!strcmp(choice->algorithm->name, "hier:host"))
 		return "node memory, the MPI between nodes";
-	if (selector->model && cs_predict(selector->model, facts, table->excluded, &prediction) &&
+	if (selector->model &&
+	    cs_predict(selector->model, facts, cs_table_forcing(table, facts)->excluded,
+		       &prediction) &&
 	    prediction.best == choice->algorithm)
 		return selector->model_reason;
 	for (const struct cs_row *row = table->rows; row < table->rows + table->count; row++)
@@ -264,7 +277,8 @@ explain_candidates(FILE *out, const struct cs_selector *selector, const struct c
 	cs_selector_choose(selector, facts, &choices[0]);
 	int count = cs_selector_candidates(selector, facts, choices, CS_TRIAL_WAYS);
 	if (!choices[0].is_belief) {
-		fputs("candidates of live choice: none, since the answer is no hypothesis\n", out);
+		fprintf(out, "candidates of live choice: none, since the %s\n",
+			facts->is_nonblocking ? "call is not blocking" : "answer is no hypothesis");
 		return;
 	}
 	fputs("candidates of live choice, in this order:\n", out);
@@ -278,13 +292,14 @@ void
 cs_selector_explain_why(const struct cs_selector *selector, const struct cs_facts *facts,
 			bool has_all, FILE *out)
 {
-	const struct cs_table *table = &selector->tables[facts->coll];
-	fprintf(out, "%s: ", cs_colls[facts->coll].variable);
-	cs_printable_put(out, table->force_text ? table->force_text : "not set");
-	if (table->force_error)
-		fprintf(out, ": ignored, %s\n", table->force_error);
-	else
+	for (int i = facts->is_nonblocking; i >= 0; i--) {
+		const struct cs_forcing *forcing = &selector->tables[facts->coll].forcings[i];
+		fprintf(out, "%s: ", forcing->variable);
+		cs_printable_put(out, forcing->text ? forcing->text : "not set");
+		if (forcing->error)
+			fprintf(out, ": ignored, %s", forcing->error);
 		putc('\n', out);
+	}
 	if (selector->site_error)
 		fprintf(out, "tuning file not used: %s\n", selector->site_error);
 	explain_rows(out, selector, facts, has_all);
@@ -367,11 +382,11 @@ cs_selector_print_errors(const struct cs_selector *selector, FILE *out)
 	int count = 0;
 	if (selector->site_error && ++count)
 		fprintf(out, "%s; only the built-in rules are used\n", selector->site_error);
-	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
-		const struct cs_table *table = &selector->tables[coll];
-		if (table->force_error && ++count)
-			fprintf(out, "%s: %s; it is ignored\n", cs_colls[coll].variable,
-				table->force_error);
+	for (int i = 0; i < 2 * CS_COLL_COUNT; i++) {
+		const struct cs_forcing *forcing =
+			&selector->tables[i % CS_COLL_COUNT].forcings[i / CS_COLL_COUNT];
+		if (forcing->error && ++count)
+			fprintf(out, "%s: %s; it is ignored\n", forcing->variable, forcing->error);
 	}
 	return count;
 }

@@ -28,7 +28,7 @@ has_key(const struct cs_rule *a, const struct cs_rule *b)
 	return a->coll == b->coll && is_same(a->bytes, b->bytes) && is_same(a->ranks, b->ranks) &&
 	       is_same(a->nodes, b->nodes) && is_same(a->ppn, b->ppn) &&
 	       is_same(a->skew, b->skew) && a->wire == b->wire && a->placement == b->placement &&
-	       a->imbalance == b->imbalance;
+	       a->form == b->form && a->imbalance == b->imbalance;
 }
 
 static struct cs_learnt_entry *
@@ -128,6 +128,8 @@ put_entry(FILE *out, int indent, const struct cs_learnt_entry *entry, const char
 	if (rule->placement != CS_PLACEMENT_EITHER)
 		fprintf(out, ", placement: %s",
 			rule->placement == CS_PLACEMENT_BLOCK ? "block" : "cyclic");
+	if (rule->form != CS_FORM_EITHER)
+		fprintf(out, ", nonblocking: %s", cs_form_word(rule->form));
 	const char *before = ", imbalance: [";
 	for (int name = 0; name < CS_BALANCES; name++)
 		if (rule->imbalance >> name & 1) {

@@ -258,6 +258,14 @@ cs_take_flag(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 }
 
 void
+cs_take_form(struct cs_reader *reader, const struct cs_yaml *value, void *field)
+{
+	bool is_nonblocking;
+	cs_take_flag(reader, value, &is_nonblocking);
+	*(enum cs_form *)field = is_nonblocking ? CS_FORM_NONBLOCKING : CS_FORM_BLOCKING;
+}
+
+void
 cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 {
 	*(const struct cs_yaml **)field = value;

@@ -69,6 +69,7 @@ void cs_take_counts(struct cs_reader *reader, const struct cs_yaml *value, void 
 void cs_take_wire(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* enum cs_placement */
 void cs_take_placement(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+void cs_take_form(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* unsigned: a set of enum cs_balance */
 void cs_take_imbalance(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* bool: yes or no */

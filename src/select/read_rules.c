@@ -13,6 +13,7 @@ struct draft {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire;
 	enum cs_placement placement;
+	enum cs_form form;
 	unsigned imbalance;
 	uint32_t colls; /* a bit for each */
 	bool is_any;
@@ -120,7 +121,7 @@ add_rule(struct cs_reader *reader, const struct cs_yaml *at, const struct draft 
 		.coll = coll, .bytes = draft->bytes, .ranks = draft->ranks, .nodes = draft->nodes,
 			.ppn = draft->ppn,
 		.skew = draft->skew, .wire = draft->wire, .placement = draft->placement,
-		.imbalance = draft->imbalance,
+		.form = draft->form, .imbalance = draft->imbalance,
 		.use = *use, .block = tuning->block_count, .line = at->line,
 	};
 }
@@ -204,6 +205,7 @@ take_rule(struct cs_reader *reader, const struct cs_yaml *node)
 		{ "wire", false, offsetof(struct draft, wire), cs_take_wire },
 		{ "placement", false, offsetof(struct draft, placement), cs_take_placement },
 		{ "imbalance", false, offsetof(struct draft, imbalance), cs_take_imbalance },
+		{ "nonblocking", false, offsetof(struct draft, form), cs_take_form },
 		{ "use", true, offsetof(struct draft, use), cs_take_node },
 		{ "with", false, offsetof(struct draft, with), cs_take_node },
 	};

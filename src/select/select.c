@@ -24,6 +24,7 @@ fits_team(const struct cs_row *row, const struct cs_facts *facts)
 	       cs_range_contains(row->ppn, (size_t)facts->ppn_min) &&
 	       cs_range_contains(row->ppn, (size_t)facts->ppn_max) &&
 	       (!row->wire || row->wire == facts->wire) &&
+	       (row->form == CS_FORM_EITHER || row->form == cs_form_of(facts)) &&
 	       (row->placement == CS_PLACEMENT_EITHER ||
 		row->placement == cs_placement_of(facts));
 }
@@ -54,11 +55,21 @@ cs_row_fits(const struct cs_row *row, const struct cs_facts *facts)
 	return fits_but_size(row, facts, false) && cs_row_fits_size(row, facts->bytes);
 }
 
+bool
+cs_table_excludes(const struct cs_table *table, const struct cs_facts *facts,
+		  const struct cs_algorithm *algorithm)
+{
+	const struct cs_algorithm **one = cs_table_forcing(table, facts)->excluded;
+	while (*one && *one != algorithm)
+		one++;
+	return *one;
+}
+
 const char *
 cs_row_barred(const struct cs_table *table, const struct cs_row *row, const struct cs_facts *facts)
 {
-	if (row->is_excluded)
-		return table->excluded_reason;
+	if (cs_table_excludes(table, facts, row->use.algorithm))
+		return cs_table_forcing(table, facts)->excluded_reason;
 	return row->use.algorithm ? cs_algorithm_unmet(row->use.algorithm, facts) : NULL;
 }
 
@@ -98,7 +109,8 @@ choose_by_model(const struct cs_selector *selector, const struct cs_facts *facts
 {
 	struct cs_prediction prediction;
 	const struct cs_table *table = &selector->tables[facts->coll];
-	if (!selector->model || !cs_predict(selector->model, facts, table->excluded, &prediction))
+	if (!selector->model || !cs_predict(selector->model, facts,
+					    cs_table_forcing(table, facts)->excluded, &prediction))
 		return false;
 	choice->algorithm = prediction.use.algorithm;
 	memcpy(choice->params, prediction.use.params, sizeof choice->params);
@@ -114,12 +126,14 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 		   struct cs_choice *choice)
 {
 	const struct cs_table *table = &selector->tables[facts->coll];
+	const struct cs_forcing *forcing = cs_table_forcing(table, facts);
 	size_t low = 0, high = facts->bytes == CS_BYTES_UNKNOWN ? CS_BYTES_UNKNOWN : CS_INF;
 	*choice = (struct cs_choice){ .why = CS_WHY_NO_RULE, .reason = "no rule" };
 	const struct cs_row *row = first_row(table, facts, false, &low, &high);
 	const char *bar = row ? cs_row_barred(table, row, facts) : NULL;
 	bool is_open = !row || row->why == CS_WHY_BUILTIN;
-	choice->is_belief = is_open || (row->block && row->block->is_hypothesis);
+	choice->is_belief = !facts->is_nonblocking &&
+			    (is_open || (row->block && row->block->is_hypothesis));
 	if (is_open && choose_by_model(selector, facts, choice, &low, &high)) {
 		/* done */
 	} else if (row && !bar) {
@@ -131,18 +145,21 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 		choice->why = CS_WHY_NEEDS;
 		choice->reason = bar;
 		choice->is_belief = false;
-		cs_log_warn(&selector->has_warned[facts->coll],
-			    "select: %s asks for %s, which does not serve this call (%s); such "
-			    "calls go to the "
-			    "MPI underneath" CS_UNMET,
-			    cs_colls[facts->coll].variable, row->use.algorithm->name, bar,
-			    cs_colls[facts->coll].name);
+		/* A variable for both forms may be meant for the other one. */
+		bool is_own = facts->is_nonblocking && forcing != table->forcings;
+		if (is_own || !facts->is_nonblocking)
+			cs_log_warn(&selector->has_warned[facts->coll + is_own * CS_COLL_COUNT],
+				    "select: %s asks for %s, which does not serve this call (%s); "
+				    "such calls go to the MPI underneath" CS_UNMET,
+				    forcing->variable, row->use.algorithm->name, bar,
+				    cs_coll_name((int)facts->coll + is_own * CS_NONBLOCKING));
 	} else {
 		row = first_row(table, facts, true, &low, &high);
 		if (row) {
-			choice->why = row->is_excluded ? CS_WHY_EXCLUDED : CS_WHY_NEEDS;
-			choice->is_belief = false;
 			choice->reason = cs_row_barred(table, row, facts);
+			choice->why = choice->reason == forcing->excluded_reason ? CS_WHY_EXCLUDED
+										 : CS_WHY_NEEDS;
+			choice->is_belief = false;
 		}
 	}
 	choice->bytes_low = low;

@@ -16,8 +16,8 @@
 #define BUILTIN_LABEL "built-in tuning.yaml"
 #define NO_FILE "builtin" /* COLLSHIM_TUNING=builtin */
 
-_Static_assert(CS_COLL_COUNT <= sizeof((struct cs_settings *)0)->force / sizeof(const char *),
-	       "one forcing variable per collective");
+_Static_assert(2 * CS_COLL_COUNT == sizeof((struct cs_settings *)0)->force / sizeof(const char *),
+	       "a forcing variable for each collective and form");
 
 /* A text of printf's making; *failed is set, not cleared. */
 static char *__attribute__((format(printf, 2, 3)))
@@ -153,30 +153,50 @@ set_limits(struct cs_selector *selector, const struct cs_settings *settings)
 }
 
 static void
-add_forced(struct cs_table *table, enum cs_coll coll, const struct cs_force *force, bool *failed)
+read_forcing(struct cs_forcing *forcing, int coll, const char *text, struct cs_force *force,
+	     bool *failed)
+{
+	bool is_nonblocking = coll >= CS_COLL_COUNT;
+	const struct cs_coll_info *info = &cs_colls[coll % CS_COLL_COUNT];
+	char message[600];
+	forcing->variable = is_nonblocking ? info->nonblocking_variable : info->variable;
+	forcing->text = text; /* settings' texts live as long as the process */
+	enum cs_status status = text ? cs_force_parse(force, coll % CS_COLL_COUNT, text, message,
+						      sizeof message) : CS_OK;
+	*failed |= status == CS_NO_MEMORY;
+	if (status == CS_BAD_INPUT) {
+		_Atomic int said = 0; /* once per variable: a selector is made once per process */
+		cs_log_warn(&said, "select: %s=%.100s: %s; it is ignored" CS_IGNORED,
+			    forcing->variable, text, message,
+			    is_nonblocking ? info->nonblocking : info->name);
+		forcing->error = make_text(failed, "%s", message);
+	}
+	forcing->excluded = calloc(force->excluded_count + 1, sizeof *forcing->excluded);
+	*failed |= !forcing->excluded;
+	for (size_t i = 0; i < force->excluded_count && forcing->excluded; i++)
+		forcing->excluded[i] = force->excluded[i];
+	if (force->excluded_count)
+		forcing->excluded_reason = make_text(failed, "excluded by %s=%s",
+						     forcing->variable, text);
+}
+
+static void
+add_forced(struct cs_table *table, const struct cs_forcing *forcing, enum cs_form form,
+	   const struct cs_force *force, bool *failed)
 {
 	for (size_t i = 0; i < force->item_count; i++)
 		table->rows[table->count++] = (struct cs_row){
 			.bytes = force->items[i].bytes,
 			.ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL,
-			.skew = CS_RANGE_ALL, .imbalance = force->items[i].imbalance,
+			.skew = CS_RANGE_ALL, .form = form, .imbalance = force->items[i].imbalance,
 			.use = force->items[i].use, .why = CS_WHY_FORCED,
-			.reason = make_text(failed, "forced by %s", cs_colls[coll].variable),
+			.reason = make_text(failed, "forced by %s", forcing->variable),
 		};
-	table->excluded = calloc(force->excluded_count + 1, sizeof *table->excluded);
-	if (!table->excluded)
-		*failed = true;
-	for (size_t i = 0; i < force->excluded_count && table->excluded; i++)
-		table->excluded[i] = force->excluded[i];
-	if (force->excluded_count)
-		table->excluded_reason = make_text(failed, "excluded by %s=%s",
-						   cs_colls[coll].variable, table->force_text);
 }
 
 static void
 add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tuning,
-	  const struct cs_force *force, const struct cs_machine *machine, bool is_builtin,
-	  bool *failed)
+	  const struct cs_machine *machine, bool is_builtin, bool *failed)
 {
 	char ignored[512];
 	const char *slash = strrchr(tuning->label, '/');
@@ -197,7 +217,7 @@ add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tun
 			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes,
 				.ppn = rule->ppn,
 			.skew = rule->skew, .wire = rule->wire, .placement = rule->placement,
-			.imbalance = rule->imbalance, .use = rule->use,
+			.form = rule->form, .imbalance = rule->imbalance, .use = rule->use,
 			.why = is_builtin ? CS_WHY_BUILTIN
 			       : is_learnt ? CS_WHY_LEARNT : CS_WHY_RULE,
 			.is_guarded_out = fails,
@@ -205,8 +225,6 @@ add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tun
 					    : is_learnt ? "learnt " : "rule ", label, rule->line),
 			.block = block,
 		};
-		for (size_t k = 0; k < force->excluded_count; k++)
-			row->is_excluded |= force->excluded[k] == rule->use.algorithm;
 	}
 }
 
@@ -220,41 +238,38 @@ count_rules(const struct cs_tuning *tuning, enum cs_coll coll)
 }
 
 static void
-make_table(struct cs_selector *selector, enum cs_coll coll, const char *text, bool *failed)
+make_table(struct cs_selector *selector, enum cs_coll coll, const struct cs_settings *settings,
+	   bool *failed)
 {
 	struct cs_table *table = &selector->tables[coll];
-	struct cs_force force = { 0 };
-	char message[600];
-	if (text) {
-		table->force_text = text; /* settings' texts live as long as the process */
-		enum cs_status status = cs_force_parse(&force, coll, text, message, sizeof message);
-		*failed |= status == CS_NO_MEMORY;
-		if (status == CS_BAD_INPUT) {
-			_Atomic int said = 0; /* once per variable: a selector is made once per
-					       * process */
-			cs_log_warn(&said, "select: %s=%.100s: %s; it is ignored" CS_IGNORED,
-				    cs_colls[coll].variable, text, message, cs_colls[coll].name);
-			table->force_error = make_text(failed, "%s", message);
-		}
+	struct cs_forcing *forcings = table->forcings;
+	struct cs_force forces[2] = { 0 };
+	for (int i = 0; i < 2; i++) {
+		int number = (int)coll + i * CS_COLL_COUNT;
+		read_forcing(&forcings[i], number, settings->force[number], &forces[i], failed);
 	}
+	bool has_own = forcings[1].text && !forcings[1].error;
 	bool is_asked = selector->is_site_asked;
 	const struct cs_tuning *order[] = { is_asked ? selector->site : selector->learnt,
 					    is_asked ? selector->learnt : selector->site,
 					    selector->builtin };
-	size_t most = force.item_count;
+	size_t most = forces[0].item_count + forces[1].item_count;
 	for (int i = 0; i < 3; i++)
 		most += count_rules(order[i], coll);
 	table->rows = calloc(most + 1, sizeof *table->rows);
 	if (!table->rows) {
 		*failed = true;
 	} else {
-		add_forced(table, coll, &force, failed);
+		add_forced(table, &forcings[1], CS_FORM_NONBLOCKING, &forces[1], failed);
+		add_forced(table, &forcings[0], has_own ? CS_FORM_BLOCKING : CS_FORM_EITHER,
+			   &forces[0], failed);
 		for (int i = 0; i < 3; i++)
 			if (order[i])
-				add_rules(table, coll, order[i], &force, &selector->machine, i == 2,
+				add_rules(table, coll, order[i], &selector->machine, i == 2,
 					  failed);
 	}
-	cs_force_fini(&force);
+	cs_force_fini(&forces[0]);
+	cs_force_fini(&forces[1]);
 }
 
 static uint64_t
@@ -302,15 +317,15 @@ digest(const struct cs_selector *selector)
 		hash = cs_hash_number(hash, *cs_limit_of(&limits, i));
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
 		const struct cs_table *table = &selector->tables[coll];
-		hash = cs_hash_text(hash, table->force_text);
+		hash = cs_hash_text(hash, table->forcings[0].text);
+		hash = cs_hash_text(hash, table->forcings[1].text);
 		hash = cs_hash_number(hash, table->count);
 		for (size_t i = 0; i < table->count; i++) {
 			const struct cs_row *row = &table->rows[i];
 			hash = cs_hash_number(hash, row->why);
 			hash = cs_hash_number(hash, (uint64_t)row->is_guarded_out |
-					      (uint64_t)row->is_excluded << 1 |
 					      (uint64_t)(row->block && row->block->is_hypothesis)
-					      << 2);
+					      << 1);
 			hash = hash_range(hash, row->bytes);
 			hash = hash_range(hash, row->ranks);
 			hash = hash_range(hash, row->nodes);
@@ -318,6 +333,7 @@ digest(const struct cs_selector *selector)
 			hash = hash_range(hash, row->skew);
 			hash = cs_hash_number(hash, (uint64_t)row->wire);
 			hash = cs_hash_number(hash, row->placement);
+			hash = cs_hash_number(hash, row->form);
 			hash = cs_hash_number(hash, row->imbalance);
 			hash = cs_hash_text(hash, row->use.algorithm
 					    ? row->use.algorithm->name : NULL);
@@ -370,7 +386,7 @@ cs_selector_create(struct cs_selector **selector, const struct cs_settings *sett
 	struct cs_selector *made = calloc(1, sizeof *made);
 	if (!made)
 		return CS_NO_MEMORY;
-	made->has_warned = calloc(CS_COLL_COUNT, sizeof *made->has_warned);
+	made->has_warned = calloc(2 * CS_COLL_COUNT, sizeof *made->has_warned);
 	failed = !made->has_warned;
 	copy_machine(made, machine, &failed);
 	load_builtin(made, &failed);
@@ -379,7 +395,7 @@ cs_selector_create(struct cs_selector **selector, const struct cs_settings *sett
 	find_model(made, &failed);
 	set_limits(made, settings);
 	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
-		make_table(made, coll, settings->force[coll], &failed);
+		make_table(made, coll, settings, &failed);
 	errno = saved;
 	if (failed) {
 		cs_selector_destroy(made);
@@ -400,9 +416,11 @@ cs_selector_destroy(struct cs_selector *selector)
 		for (size_t i = 0; i < table->count; i++)
 			free(table->rows[i].reason);
 		free(table->rows);
-		free(table->excluded);
-		free(table->excluded_reason);
-		free(table->force_error);
+		for (int i = 0; i < 2; i++) {
+			free(table->forcings[i].excluded);
+			free(table->forcings[i].excluded_reason);
+			free(table->forcings[i].error);
+		}
 	}
 	for (int i = 0; i < 3; i++)
 		free(selector->texts[i]);

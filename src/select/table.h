@@ -24,22 +24,27 @@ struct cs_row {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire; /* 0: either */
 	enum cs_placement placement;
+	enum cs_form form;
 	unsigned imbalance; /* a set of enum cs_balance; 0: any */
 	struct cs_use use;
 	enum cs_why why;
 	bool is_guarded_out; /* its block's guard excludes this machine */
-	bool is_excluded;    /* COLLSHIM_<COLLECTIVE>=^name */
 	char *reason;
 	const struct cs_block *block; /* NULL if forced */
+};
+
+/* Forcing variable. */
+struct cs_forcing {
+	const char *variable, *text; /* text NULL: not set */
+	char *error; /* of the text, which is then ignored; or NULL */
+	const struct cs_algorithm **excluded; /* ended by NULL */
+	char *excluded_reason;
 };
 
 struct cs_table {
 	struct cs_row *rows;
 	size_t count;
-	const struct cs_algorithm **excluded; /* ended by NULL */
-	char *excluded_reason;
-	char *force_error; /* error of the variable's text, which is then ignored; or NULL */
-	const char *force_text;
+	struct cs_forcing forcings[2]; /* COLLSHIM_<COLLECTIVE>, COLLSHIM_I<COLLECTIVE> */
 };
 
 struct cs_selector {
@@ -58,6 +63,18 @@ struct cs_selector {
 	/* Set from any thread, so not in the selector itself, which is constant in choose(). */
 	_Atomic int *has_warned;
 };
+
+/* The variable that is for the call. */
+static inline const struct cs_forcing *
+cs_table_forcing(const struct cs_table *table, const struct cs_facts *facts)
+{
+	const struct cs_forcing *own = &table->forcings[facts->is_nonblocking];
+	return own->text && !own->error ? own : &table->forcings[0];
+}
+
+/* Is the algorithm taken away from such calls (^name)? */
+bool cs_table_excludes(const struct cs_table *table, const struct cs_facts *facts,
+		       const struct cs_algorithm *algorithm);
 
 static inline bool
 cs_range_contains(struct cs_range range, size_t number)

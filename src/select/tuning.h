@@ -59,6 +59,7 @@ struct cs_rule {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire; /* enum cs_wire_kind: HOST or IB; 0: either */
 	enum cs_placement placement;
+	enum cs_form form;
 	unsigned imbalance; /* a set of enum cs_balance; 0: any */
 	struct cs_use use;
 	size_t block; /* index */

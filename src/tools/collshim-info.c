@@ -48,8 +48,9 @@ static const char usage[] =
 	"       --json with --algorithms, --explain, --doctor or --arrivals: for programs\n"
 	"       collshim-info --version | --help\n"
 	"\n"
-	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, and is "
-	"asked with\n"
+	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, or for "
+	"a non-blocking\n"
+	"call iallgather:8K, ibarrier, and is asked with\n"
 	"  --ranks R           ranks of the communicator (default: what --ppn and --nodes make, "
 	"else one per core)\n"
 	"  --ppn P             ranks on each node (default: spread evenly over --nodes)\n"
@@ -179,12 +180,13 @@ read_call(const char *text, struct cs_facts *facts)
 	size_t length = colon ? (size_t)(colon - text) : strlen(text);
 	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name),
 		 text);
-	facts->coll = cs_coll_by_name(name);
+	facts->is_nonblocking = *name == 'i';
+	facts->coll = cs_coll_by_name(name + facts->is_nonblocking);
 	if (facts->coll == CS_COLL_COUNT) {
 		fprintf(stderr, "collshim-info: %s is no collective; known:", name);
 		for (int i = 0; i < CS_COLL_COUNT; i++)
 			fprintf(stderr, "%s %s", i ? "," : "", cs_colls[i].name);
-		fputc('\n', stderr);
+		fputs(", each also as ibcast\n", stderr);
 		return WRONG_USE;
 	}
 	if (!cs_colls[facts->coll].bytes_agreed) {
@@ -202,7 +204,7 @@ read_call(const char *text, struct cs_facts *facts)
 		return wrong_use("\"%s\" is no size; expected a number of bytes as 8, 64K or 1M",
 				 colon + 1);
 	if (facts->coll == CS_BARRIER && facts->bytes)
-		return wrong_use("a barrier has no size; ask for --explain barrier");
+		return wrong_use("a barrier has no size; ask for --explain %s", name);
 	return DONE;
 }
 
@@ -235,35 +237,13 @@ spread(const struct request *request, size_t cores, struct cs_facts *facts)
 	return DONE;
 }
 
-/* A call that goes to the MPI whatever is chosen: before anybody is asked (comm/teams/comm.c,
- * comm/calls/serve_common.h), or since a variable keeps the library out of all calls. */
-#define WITHOUT_IT " sends every call to the MPI: what is above holds without it"
-enum { ONE_RANK, NO_BYTES, DISABLED, SHM_OFF, OVERRIDES };
-static const struct {
-	const char *name, *text;
-} overrides[OVERRIDES] = {
-	[ONE_RANK] = { "one-rank", "the calls of a communicator of one rank stay with the MPI" },
-	[NO_BYTES] = { "no-bytes", "a call that moves nothing stays with the MPI" },
-	[DISABLED] = { "disabled", "COLLSHIM_DISABLE=1" WITHOUT_IT },
-	[SHM_OFF] = { "shm-off", "COLLSHIM_SHM=off" WITHOUT_IT },
-};
-
-static void
-find_overrides(const struct cs_facts *facts, const struct cs_settings *settings, bool *holds)
-{
-	holds[ONE_RANK] = facts->ranks == 1;
-	holds[NO_BYTES] = facts->bytes == 0 && facts->coll != CS_BARRIER;
-	holds[DISABLED] = settings->is_disabled;
-	holds[SHM_OFF] = settings->shm == CS_SHM_OFF;
-}
-
 static void
 explain_order(const struct cs_settings *settings, const struct cs_facts *facts)
 {
 	if (settings->is_reproducible && cs_colls[facts->coll].reduces)
-		puts("but COLLSHIM_REPRODUCIBLE is set: that is for integers, logical values and "
-		     "bytes; all else is reduced\n"
-		     "  in the order of ranks, whatever is chosen");
+		printf("but COLLSHIM_REPRODUCIBLE is set: that is for integers, logical values "
+		       "and bytes; all else %s, whatever is chosen\n", facts->is_nonblocking
+		       ? "stays with the MPI" : "is reduced\n  in the order of ranks");
 }
 
 static int
@@ -276,6 +256,7 @@ explain(const struct request *request, const struct cs_selector *selector,
 		.skew = request->skew ? cs_skew_of(request->skew) : 1,
 		.wire = request->wire ? request->wire : CS_WIRE_HOST,
 		.imbalance = request->imbalance,
+		.has_progress = !request->mpi || strcmp(request->mpi, "mpich"),
 	};
 	int wrong = read_call(request->explain, &facts);
 	wrong = wrong ? wrong : spread(request, cores, &facts);
@@ -290,23 +271,18 @@ explain(const struct request *request, const struct cs_selector *selector,
 	facts.is_block_placed |= facts.nodes == 1 || facts.ppn_max == 1;
 	if (facts.nodes == 1)
 		facts.wire = CS_WIRE_HOST; /* there is none */
-	bool holds[OVERRIDES];
-	find_overrides(&facts, settings, holds);
+	struct cs_override overrides[CS_OVERRIDES];
+	int count = cs_tools_overrides(&facts, settings, request->mpi, overrides);
 	if (request->is_json) {
-		const char *names[OVERRIDES + 1] = { NULL };
-		for (int i = 0, count = 0; i < OVERRIDES; i++)
-			if (holds[i])
-				names[count++] = overrides[i].name;
-		cs_info_json_explain(stdout, selector, &facts, request->mpi, names);
+		cs_info_json_explain(stdout, selector, &facts, request->mpi, overrides, count);
 		return DONE;
 	}
 	cs_selector_explain(selector, &facts, stdout);
 	explain_order(settings, &facts);
-	for (int i = 0; i < OVERRIDES; i++)
-		if (holds[i])
-			printf("   but %s\n", overrides[i].text);
+	for (int i = 0; i < count; i++)
+		printf("   but %s\n", overrides[i].text);
 	cs_selector_explain_why(selector, &facts, request->has_all, stdout);
-	if (!settings->is_adaptive || settings->is_reproducible)
+	if (!facts.is_nonblocking && (!settings->is_adaptive || settings->is_reproducible))
 		puts("no live choice: COLLSHIM_ADAPT=off, or COLLSHIM_REPRODUCIBLE=1");
 	return DONE;
 }

@@ -47,10 +47,10 @@ write_block(FILE *out, const struct cs_block *block)
 static void
 write_rule(FILE *out, const struct cs_rule *rule)
 {
-	fprintf(out, "\t{ .coll = %d, .wire = %d, .placement = %d, .imbalance = %u, .block = %zu, "
-		     ".line = %u, ",
-		(int)rule->coll, rule->wire, (int)rule->placement, rule->imbalance, rule->block,
-		rule->line);
+	fprintf(out, "\t{ .coll = %d, .wire = %d, .placement = %d, .form = %d, .imbalance = %u, "
+		     ".block = %zu, .line = %u, ",
+		(int)rule->coll, rule->wire, (int)rule->placement, (int)rule->form, rule->imbalance,
+		rule->block, rule->line);
 	write_range(out, "bytes", rule->bytes);
 	write_range(out, "ranks", rule->ranks);
 	write_range(out, "nodes", rule->nodes);

@@ -115,6 +115,7 @@ static void
 put_facts(FILE *out, const struct cs_facts *facts, const char *mpi)
 {
 	put_string(out, ",\n \"call\": {\"collective\": ", cs_colls[facts->coll].name);
+	put_bool(out, ", \"nonblocking\": ", facts->is_nonblocking);
 	put_number(out, ", \"bytes\": ", facts->bytes);
 	fprintf(out, ", \"ranks\": %d, \"nodes\": %d", facts->ranks, facts->nodes);
 	fprintf(out, ", \"ppn_min\": %d, \"ppn_max\": %d", facts->ppn_min, facts->ppn_max);
@@ -157,7 +158,7 @@ put_choice(FILE *out, const char *before, const struct cs_choice *choice)
 
 void
 cs_info_json_explain(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts,
-		     const char *mpi, const char *const *overrides)
+		     const char *mpi, const struct cs_override *overrides, int override_count)
 {
 	const struct cs_algorithm *algorithm;
 	const char *comma = "\n";
@@ -194,7 +195,7 @@ cs_info_json_explain(FILE *out, const struct cs_selector *selector, const struct
 						choices[0].params));
 	}
 	fputs("},\n \"overrides\": [", out);
-	for (int i = 0; overrides[i]; i++)
-		put_string(out, i ? ", " : "", overrides[i]);
+	for (int i = 0; i < override_count; i++)
+		put_string(out, i ? ", " : "", overrides[i].name);
 	fputs("]}\n", out);
 }

@@ -6,6 +6,7 @@
 #include "algorithms/algorithm.h"
 #include "coll/coll.h"
 #include "select/select.h"
+#include "tools/overrides.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,9 +30,9 @@ cs_has_need(const struct cs_needs *needs, const struct cs_need *need)
 void cs_info_json_algorithms(FILE *out);
 
 /* Explains one call: its facts, the algorithms that can serve it, the choice; and reasons why it
- * goes to the MPI all the same: names, ended by NULL. */
+ * goes to the MPI all the same. */
 void cs_info_json_explain(FILE *out, const struct cs_selector *selector,
 			  const struct cs_facts *facts, const char *mpi,
-			  const char *const *overrides);
+			  const struct cs_override *overrides, int override_count);
 
 #endif

@@ -21,10 +21,12 @@ print_rule(const struct cs_rule *rule, const char *line)
 	printf("  %-20s %-12s %-6s %-6s %-6s", cs_colls[rule->coll].name,
 	       cs_byte_range_text(bytes, rule->bytes), cs_count_range_text(ranks, rule->ranks),
 	       cs_count_range_text(nodes, rule->nodes), cs_count_range_text(ppn, rule->ppn));
-	printf(" %8s %8llu %-10s %-8s %s%s%s", ratio, calls, date, version,
+	printf(" %8s %8llu %-10s %-8s %s%s%s%s", ratio, calls, date, version,
 	       cs_use_text(use, sizeof use, rule->use.algorithm, rule->use.params),
 	       rule->placement == CS_PLACEMENT_CYCLIC ? ", cyclic" : "",
-	       rule->wire == CS_WIRE_IB ? ", ib" : "");
+	       rule->wire == CS_WIRE_IB ? ", ib" : "",
+	       rule->form == CS_FORM_EITHER ? ""
+	       : rule->form == CS_FORM_BLOCKING ? ", blocking" : ", non-blocking");
 	for (int name = 0; name < CS_BALANCES; name++)
 		if (rule->imbalance >> name & 1)
 			printf(", %s", cs_balance_names[name]);

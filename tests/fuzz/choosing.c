@@ -50,11 +50,13 @@ fuzz_selector(const char *tuning, size_t tuning_bytes, enum cs_coll coll, const 
 
 static const struct {
 	int ranks, nodes, ppn_min, ppn_max;
-	bool is_block_placed, is_commutative;
+	bool is_block_placed, is_commutative, is_nonblocking;
 } shapes[] = {
 	{ 4, 1, 4, 4, true, true },    { 4, 4, 1, 1, true, true },    { 64, 4, 16, 16, true, true },
 	{ 7, 3, 1, 3, true, true },    { 6, 2, 3, 3, false, true },   { 6, 2, 3, 3, false, false },
 	{ 8, 2, 4, 4, true, false },   { 1000000, 8000, 125, 125, true, true },
+	{ 4, 1, 4, 4, true, true, true },
+	{ 64, 4, 16, 16, true, true, true },
 };
 
 int
@@ -75,7 +77,9 @@ fuzz_facts(enum cs_coll coll, size_t bytes, int number)
 				  .is_block_placed = shapes[number].is_block_placed,
 				  .is_commutative = shapes[number].is_commutative ||
 				  !cs_colls[coll].reduces, .wire = number % 2
-				  ? CS_WIRE_IB : CS_WIRE_HOST };
+				  ? CS_WIRE_IB : CS_WIRE_HOST,
+				  .is_nonblocking = shapes[number].is_nonblocking,
+				  .has_progress = true };
 }
 
 bool

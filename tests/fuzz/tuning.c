@@ -138,6 +138,8 @@ write_rule(FILE *out, const struct cs_rule *rule)
 	if (rule->placement)
 		fprintf(out, ", placement: %s", rule->placement == CS_PLACEMENT_BLOCK
 			? "block" : "cyclic");
+	if (rule->form)
+		fprintf(out, ", nonblocking: %s", cs_form_word(rule->form));
 	const char *comma = ", imbalance: [";
 	for (enum cs_balance name = CS_BALANCED; name < CS_BALANCES; name++)
 		if (rule->imbalance >> name & 1) {
@@ -240,7 +242,8 @@ check_same(const struct cs_tuning *a, const struct cs_tuning *b)
 			      is_same_range(p->ranks, q->ranks) &&
 			      is_same_range(p->nodes, q->nodes) && is_same_range(p->ppn, q->ppn) &&
 			      is_same_range(p->skew, q->skew) && p->wire == q->wire &&
-			      p->placement == q->placement && p->imbalance == q->imbalance &&
+			      p->placement == q->placement && p->form == q->form &&
+			      p->imbalance == q->imbalance &&
 			      p->use.algorithm == q->use.algorithm &&
 			      !memcmp(p->use.params, q->use.params, sizeof p->use.params),
 		      "rule %zu, of line %u", i, p->line);
@@ -281,6 +284,7 @@ facts_for(const struct cs_rule *rule, size_t bytes)
 	facts.ranks = facts.nodes * facts.ppn_max;
 	facts.wire = rule->wire ? rule->wire : facts.wire;
 	facts.is_block_placed = rule->placement != CS_PLACEMENT_CYCLIC;
+	facts.is_nonblocking = rule->form == CS_FORM_NONBLOCKING;
 	while (!cs_balance_fits(rule->imbalance, facts.imbalance))
 		facts.imbalance++;
 	return facts;

@@ -3,10 +3,18 @@
 #include "plan/build.h"
 #include "sim/hier.h"
 
+/* Says that it is no plan. */
+static void
+run_never(struct cs_op *op, const size_t *params)
+{
+	(void)op, (void)params;
+}
+
 #define NAMED(collective, COLL)                                                                    \
 	extern const struct cs_algorithm cs_algorithm_##collective##_hier_host;                    \
 	const struct cs_algorithm cs_algorithm_##collective##_hier_host = {                        \
 		.colls = CS_SET(COLL), .name = "hier:host", .summary = "test", \
+		.run = run_never,                                                                  \
 		.needs = { .several_per_node = true, .block_if_not_commutative = true },           \
 		.params = { { "chunk", "bytes in one piece", 65536, 1024, 1048576 } },             \
 	}

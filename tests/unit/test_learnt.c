@@ -252,7 +252,7 @@ TEST(an_entry_replaces_that_of_its_key_and_others_stay)
 static void
 learns_each_condition(void)
 {
-	for (int i = 0; i < 7; i++) {
+	for (int i = 0; i < 9; i++) {
 		struct cs_learnt_entry entry = entry_of(64, 65, "ring", 1);
 		struct cs_rule *rule = &entry.rule;
 		rule->ranks.high += i == 1;
@@ -261,6 +261,7 @@ learns_each_condition(void)
 		rule->wire = i == 4 ? CS_WIRE_IB : 0;
 		rule->placement = i == 5 ? CS_PLACEMENT_CYCLIC : rule->placement;
 		rule->imbalance = i == 6 ? 1u << CS_MODERATE | 1u << CS_STRONG : 0;
+		rule->form = i == 7 ? CS_FORM_BLOCKING : i == 8 ? CS_FORM_NONBLOCKING : 0;
 		cs_learnt_add(&entry);
 	}
 }
@@ -270,8 +271,10 @@ TEST(each_condition_is_part_of_the_key_and_is_read_again)
 	for (int times = 0; times < 2; times++) {
 		assert_string_equal(job(&here, learns_each_condition), "");
 		assert_right(0);
-		assert_int_equal(count_of("- {collective"), 7);
+		assert_int_equal(count_of("- {collective"), 9);
 	}
+	assert_contains(get_file(), "nonblocking: no, use");
+	assert_contains(get_file(), "nonblocking: yes, use");
 	assert_contains(get_file(), "wire: ib, placement: block, use");
 	assert_contains(get_file(), "imbalance: [moderate, strong]");
 }

@@ -648,6 +648,149 @@ TEST(a_rule_may_be_for_one_placement_only)
 	cs_selector_destroy(selector);
 }
 
+/* ---- non-blocking calls ---------------------------------------------------------------------- */
+
+/* Of one node of 4, or of 4 nodes of 4 where messages progress. */
+static struct cs_facts
+nonblocking(enum cs_coll coll, size_t bytes, bool is_one_node)
+{
+	struct cs_facts facts = usual(coll, bytes);
+	facts.is_nonblocking = facts.has_progress = true;
+	if (is_one_node)
+		facts.ranks = 4, facts.nodes = 1;
+	return facts;
+}
+
+TEST(a_rule_may_be_for_one_form_only)
+{
+	struct cs_selector *selector =
+		make(SITE(RULE("bcast, nonblocking: yes, bytes: 0-1K, use: \"hier:host\"")
+			  RULE("bcast, nonblocking: no, use: host")
+			  RULE("bcast, use: \"hier:host\"")));
+	struct cs_facts facts = nonblocking(CS_BCAST, 64, true);
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:6");
+	facts.bytes = 1024;
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
+	facts.is_nonblocking = false;
+	struct cs_choice choice = choose(selector, &facts);
+	assert_choice(choice, "host", CS_WHY_RULE, "rule site.yaml:7");
+	/* The other form's rule does not cut the interval. */
+	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_INF);
+	cs_selector_destroy(selector);
+}
+
+TEST(a_non_blocking_call_takes_the_first_rule_that_can_serve_it)
+{
+	struct cs_selector *selector = make(SITE(RULE("bcast, use: ring")
+						 RULE("bcast, use: \"hier:host\"")
+						 RULE("alltoall, use: \"hier:host\"")));
+	struct cs_facts facts = usual(CS_BCAST, 8);
+	assert_choice(choose(selector, &facts), "ring", CS_WHY_RULE, "rule site.yaml:6");
+	facts = nonblocking(CS_BCAST, 8, true);
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:7");
+	facts = nonblocking(CS_BCAST, 8, false);
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:7");
+	facts.has_progress = false;
+	assert_choice(choose(selector, &facts), "host", CS_WHY_NEEDS,
+		      "not blocking, on several nodes");
+	facts = nonblocking(CS_ALLTOALL, 8, true);
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
+	facts = nonblocking(CS_ALLTOALL, 8, false);
+	assert_string_equal(cs_algorithm_unmet(cs_algorithm_by_name(CS_ALLTOALL, "hier:host"),
+					       &facts),
+			    "not blocking, and MPI_Ialltoallv between nodes");
+	cs_selector_destroy(selector);
+}
+
+TEST(the_variable_of_non_blocking_calls_goes_before_that_of_both)
+{
+	static const struct {
+		const char *both, *own, *blocking, *blocking_reason, *nonblocking, *reason;
+	} cases[] = {
+		{ "host", NULL, "host", "forced by COLLSHIM_BCAST", "host",
+		  "forced by COLLSHIM_BCAST" },
+		{ "host", "hier:host", "host", "forced by COLLSHIM_BCAST", "hier:host",
+		  "forced by COLLSHIM_IBCAST" },
+		{ NULL, "host", "hier:host", "rule site.yaml:6", "host",
+		  "forced by COLLSHIM_IBCAST" },
+		/* What it does not cover is not the other's. */
+		{ "host", "4K-8K=host", "host", "forced by COLLSHIM_BCAST", "hier:host",
+		  "rule site.yaml:6" },
+		{ "host", "^ring", "host", "forced by COLLSHIM_BCAST", "hier:host",
+		  "rule site.yaml:6" },
+		{ "^hier:host", NULL, "host", "rule site.yaml:7", "host", "rule site.yaml:7" },
+		{ "^hier:host", "^ring", "host", "rule site.yaml:7", "hier:host",
+		  "rule site.yaml:6" },
+		{ NULL, "^hier:host", "hier:host", "rule site.yaml:6", "host",
+		  "rule site.yaml:7" },
+	};
+	uint64_t seen[COUNT(cases)];
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_settings settings = nothing_set;
+		settings.force[CS_BCAST] = cases[i].both;
+		settings.force[CS_COLL_COUNT + CS_BCAST] = cases[i].own;
+		struct cs_selector *selector =
+			make_on(&here, SITE(RULE("bcast, use: \"hier:host\"")
+					    RULE("bcast, use: host")), &settings);
+		struct cs_facts facts = nonblocking(CS_BCAST, 64, true);
+		struct cs_choice choice = choose(selector, &facts);
+		assert_choice(choice, cases[i].nonblocking,
+			      *cases[i].reason == 'f' ? CS_WHY_FORCED : CS_WHY_RULE,
+			      cases[i].reason);
+		assert_false(choice.is_belief);
+		facts.is_nonblocking = false;
+		assert_choice(choose(selector, &facts), cases[i].blocking,
+			      *cases[i].blocking_reason == 'f' ? CS_WHY_FORCED : CS_WHY_RULE,
+			      cases[i].blocking_reason);
+		seen[i] = cs_selector_digest(selector);
+		for (size_t k = 0; k < i; k++)
+			assert_true(seen[k] != seen[i]);
+		cs_selector_destroy(selector);
+	}
+}
+
+TEST(a_wrong_variable_of_non_blocking_calls_is_said_and_counts_for_nothing)
+{
+	struct said said;
+	struct cs_settings settings = nothing_set;
+	settings.force[CS_BCAST] = "host";
+	settings.force[CS_COLL_COUNT + CS_BCAST] = "heir:host";
+	said_begin(&said);
+	struct cs_selector *selector = make_on(&here, NULL, &settings);
+	said_end(&said);
+	assert_contains(said.text, "COLLSHIM_IBCAST=heir:host: column 1: \"heir:host\" is no "
+				   "algorithm of bcast");
+	assert_contains(said.text, "[ignored:ibcast]\n");
+	assert_int_equal(count_lines(said.text), 1);
+	struct cs_facts facts = nonblocking(CS_BCAST, 64, true);
+	assert_choice(choose(selector, &facts), "host", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
+	cs_selector_destroy(selector);
+}
+
+TEST(what_a_non_blocking_call_cannot_have_is_said_to_who_asked_for_it)
+{
+	struct cs_facts facts = nonblocking(CS_BCAST, 64, true);
+	for (int is_own = 0; is_own < 2; is_own++) {
+		struct said said;
+		struct cs_selector *selector = make_forced(NULL, CS_BCAST + is_own * CS_COLL_COUNT,
+							   "ring");
+		said_begin(&said);
+		for (int times = 0; times < 2; times++)
+			assert_choice(choose(selector, &facts), "host", CS_WHY_NEEDS,
+				      "not blocking, and a plan of all ranks");
+		said_end(&said);
+		if (is_own) {
+			assert_contains(said.text, "COLLSHIM_IBCAST asks for ring, which does not "
+						   "serve this call (not blocking, and a plan");
+			assert_contains(said.text, "[unmet:ibcast]\n");
+			assert_int_equal(count_lines(said.text), 1);
+		} else {
+			assert_string_equal(said.text, "");
+		}
+		cs_selector_destroy(selector);
+	}
+}
+
 /* ---- the model ------------------------------------------------------------------------------- */
 
 /* A message of k bytes takes 1 us + (k - 1) ns. The host: bcast of 16 ranks on 4 nodes and of 64 on
@@ -788,6 +931,8 @@ TEST(whatever_can_change_a_choice_changes_the_digest)
 		SITE(RULE("bcast, wire: ib, use: ring")),
 		SITE(RULE("bcast, placement: block, use: ring")),
 		SITE(RULE("bcast, placement: cyclic, use: ring")),
+		SITE(RULE("bcast, nonblocking: yes, use: ring")),
+		SITE(RULE("bcast, nonblocking: no, use: ring")),
 		SITE(RULE("bcast, use: ring") RULE("bcast, use: host")),
 		SITE(RULE("bcast, use: host") RULE("bcast, use: ring")),
 		SITE(RULE("allgatherv, use: host")),
@@ -965,6 +1110,24 @@ TEST(explaining_says_which_placement_a_rule_asks_for)
 						   "  rule site.yaml:7 (block b): use host\n"
 						   "    no: placement block, here cyclic\n");
 	assert_contains(printed, ", cyclic or mixed placement, ");
+	cs_selector_destroy(selector);
+}
+
+TEST(explaining_says_which_form_a_rule_asks_for)
+{
+	struct cs_selector *selector =
+		make(SITE(RULE("bcast, nonblocking: no, use: \"hier:host\"")
+			  RULE("bcast, use: ring")
+			  RULE("bcast, nonblocking: yes, use: host")));
+	struct cs_facts facts = nonblocking(CS_BCAST, 8, true);
+	assert_contains(explain(selector, &facts), "    no: nonblocking no, here yes\n");
+	assert_contains(printed, "use ring\n    no: not blocking, and a plan of all ranks\n"
+				 "  rule site.yaml:8 (block b): use host\n    yes: this decides\n");
+	assert_int_equal(strncmp(printed, "ibcast, ", 8), 0);
+	assert_contains(printed, "COLLSHIM_IBCAST: not set\nCOLLSHIM_BCAST: not set\n");
+	facts.is_nonblocking = false;
+	assert_contains(explain(selector, &facts), "    no: nonblocking yes, here no\n");
+	assert_null(strstr(printed, "COLLSHIM_IBCAST"));
 	cs_selector_destroy(selector);
 }
 

@@ -160,16 +160,19 @@ TEST(a_reports_path_names_the_job_its_task_process_and_host)
 /* The table of base/settings cannot see enum cs_coll, so its order is checked here. */
 TEST(each_collectives_variable_reaches_the_place_of_that_collective)
 {
-	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+	for (int i = 0; i < 2 * CS_COLL_COUNT; i++) {
 		struct cs_settings settings;
-		setenv(cs_colls[coll].variable, cs_colls[coll].name, 1);
+		const struct cs_coll_info *coll = &cs_colls[i % CS_COLL_COUNT];
+		const char *variable = i < CS_COLL_COUNT ? coll->variable
+							 : coll->nonblocking_variable;
+		setenv(variable, coll->name, 1);
 		assert_string_equal(read_settings(&settings), "");
-		for (int other = 0; other < CS_COLL_COUNT; other++)
-			if (other == coll)
-				assert_string_equal(settings.force[other], cs_colls[coll].name);
+		for (int other = 0; other < 2 * CS_COLL_COUNT; other++)
+			if (other == i)
+				assert_string_equal(settings.force[other], coll->name);
 			else
 				assert_null(settings.force[other]);
-		unsetenv(cs_colls[coll].variable);
+		unsetenv(variable);
 	}
 }
 

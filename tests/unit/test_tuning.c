@@ -131,6 +131,20 @@ TEST(a_rule_is_for_every_placement_unless_it_names_one)
 	cs_tuning_destroy(tuning);
 }
 
+TEST(a_rule_is_for_both_forms_of_a_call_unless_it_names_one)
+{
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
+					 "    rules:\n"
+					 "      - {collective: bcast, use: ring}\n"
+					 "      - {collective: bcast, nonblocking: no, use: ring}\n"
+					 "      - {collective: bcast, nonblocking: yes, use: "
+					 "ring}\n");
+	assert_int_equal(tuning->rules[0].form, CS_FORM_EITHER);
+	assert_int_equal(tuning->rules[1].form, CS_FORM_BLOCKING);
+	assert_int_equal(tuning->rules[2].form, CS_FORM_NONBLOCKING);
+	cs_tuning_destroy(tuning);
+}
+
 TEST(a_rule_is_for_every_imbalance_unless_it_names_some)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
@@ -497,7 +511,7 @@ static const struct wrong {
 	  "6:40: found a list, expected balanced, moderate or strong, or a list of them\n" },
 	{ RULE("{collective: bcast, wir: ib, use: host}"),
 	  "6:29: found the key \"wir\", expected one of collective, bytes, ranks, nodes, ppn, "
-	  "skew, wire, placement, imbalance, use, "
+	  "skew, wire, placement, imbalance, nonblocking, use, "
 	  "with; did you mean wire?\n" },
 	{ RULE("{collective: bcast, use: \"heir:host\"}"),
 	  "6:34: \"heir:host\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, "
@@ -535,7 +549,7 @@ static const struct wrong {
 	  "6:40: found the key use again, expected it once (first in line 6)\n" },
 	{ RULE("{collectiv: bcast, use: host}"),
 	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, "
-	  "ppn, skew, wire, placement, imbalance, "
+	  "ppn, skew, wire, placement, imbalance, nonblocking, "
 	  "use, with; did you mean collective?\n6:9: expected the key collective in a rule\n" },
 	/* several troubles at once, in the order of the file */
 	{ "version: 3\nlimits: {slots: 0}\nblocks:\n  - name: b\n" PROVENANCE

@@ -57,7 +57,8 @@ class Tools:
 
     def environment(self):
         """Of jobs: ours, without what would decide in place of the sweep."""
-        forced = {coll.variable for coll in self.info.collectives.values()}
+        forced = {coll.variable.replace("_", form, 1) for form in ("_", "_I")
+                  for coll in self.info.collectives.values()}
         forced |= {"COLLSHIM_ADAPT", "COLLSHIM_ADAPT_FILE", "COLLSHIM_DISABLE",
                    "COLLSHIM_REPORT", "COLLSHIM_TUNING"}
         return {name: value for name, value in os.environ.items() if name not in forced}
