@@ -23,7 +23,7 @@ struct cs_persistent {
 	cs_replay *replay;
 	struct cs_comm *apart; /* with the team */
 	int tag;
-	uint64_t starts;
+	_Atomic uint64_t starts;
 	MPI_Message message; /* of the start that is under way */
 	bool is_active, is_doomed; /* freed by the program while active */
 	void *arrays[8]; /* owned */
@@ -37,7 +37,7 @@ _Atomic unsigned cs_persistents_made;
 /* With cs_icalls_lock. */
 static struct cs_persistent **all; /* by tag; NULL: unused */
 static int room;
-static struct cs_icall *postponed;
+static _Atomic(struct cs_icall *) postponed;
 
 static struct cs_persistent *
 of(struct cs_icall *icall)
