@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 static _Atomic int check_failures;
 static int check_rank = -1;
@@ -28,6 +29,24 @@ check_begin(int *argc, char ***argv, int *rank, int *size)
 	PMPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, size);
 	*rank = check_rank;
+}
+
+struct check_case {
+	const char *name;
+	void (*run)(void);
+};
+
+/* Runs the cases that the arguments name, or all; a case without a name ends the list. */
+static inline void
+check_cases(const struct check_case *one, int argc, char **argv)
+{
+	for (; one->name; one++) {
+		int is_wanted = argc == 1;
+		for (int k = 1; k < argc; k++)
+			is_wanted = is_wanted || !strcmp(argv[k], one->name);
+		if (is_wanted)
+			one->run();
+	}
 }
 
 /* Ends the test: every rank gives the same answer. */

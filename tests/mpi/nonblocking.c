@@ -4,7 +4,6 @@
 #include "check.h"
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,19 +244,12 @@ mixed(void)
 int
 main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = { { "early", early }, { "many", many }, { "orders", orders },
-		      { "between", between }, { "freed", freed }, { "mixed", mixed } };
+	static const struct check_case cases[] = {
+		{ "early", early }, { "many", many }, { "orders", orders }, { "between", between },
+		{ "freed", freed }, { "mixed", mixed }, { NULL, NULL }
+	};
 	check_begin(&argc, &argv, &rank, &size);
 	MPI_Barrier(MPI_COMM_WORLD);
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		bool is_wanted = argc == 1;
-		for (int k = 1; k < argc; k++)
-			is_wanted = is_wanted || !strcmp(argv[k], cases[i].name);
-		if (is_wanted)
-			cases[i].run();
-	}
+	check_cases(cases, argc, argv);
 	return check_finish("nonblocking");
 }

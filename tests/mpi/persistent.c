@@ -3,7 +3,6 @@
  *   persistent [CASE...]    default: all cases, below */
 #include "check.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -433,20 +432,13 @@ behind(void)
 int
 main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		void (*run)(void);
-	} cases[] = { { "each", each }, { "orders", orders }, { "mixed", mixed },
-		      { "freed", freed }, { "own", own }, { "short", short_ones },
-		      { "many", many }, { "behind", behind } };
+	static const struct check_case cases[] = {
+		{ "each", each }, { "orders", orders }, { "mixed", mixed }, { "freed", freed },
+		{ "own", own }, { "short", short_ones }, { "many", many }, { "behind", behind },
+		{ NULL, NULL }
+	};
 	check_begin(&argc, &argv, &rank, &size);
 	MPI_Barrier(MPI_COMM_WORLD);
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		bool is_wanted = argc == 1;
-		for (int k = 1; k < argc; k++)
-			is_wanted = is_wanted || !strcmp(argv[k], cases[i].name);
-		if (is_wanted)
-			cases[i].run();
-	}
+	check_cases(cases, argc, argv);
 	return check_finish("persistent");
 }

@@ -26,7 +26,7 @@ struct cs_persistent {
 	_Atomic uint64_t starts;
 	MPI_Message message; /* of the start that is under way */
 	bool is_active, is_doomed; /* freed by the program while active */
-	void *arrays[8]; /* owned */
+	void *arrays[5]; /* owned */
 	MPI_Datatype types[3]; /* duplicates, or MPI_DATATYPE_NULL */
 	MPI_Datatype *many[2]; /* of each rank: type to use, then duplicates; NULL: none */
 };
@@ -183,7 +183,7 @@ drop(struct cs_persistent *persistent)
 			free_types(persistent->many[i] + size, size);
 		free(persistent->many[i]);
 	}
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 5; i++)
 		free(persistent->arrays[i]);
 	free(persistent);
 }
