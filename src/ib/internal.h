@@ -155,8 +155,8 @@ struct cs_queue {
 };
 
 /* Message that arrived before its receive was started. */
-struct cs_early {
-	struct cs_early *next;
+struct cs_early_message {
+	struct cs_early_message *next;
 	uint64_t message;
 	size_t bytes;
 	char data[];
@@ -176,8 +176,8 @@ struct cs_channel {
 	struct cs_queue deferred; /* until the state is settled */
 	struct cs_queue posted;   /* receives */
 	struct cs_queue waiting;  /* large sends without a "ready" so far */
-	struct cs_early *early, **early_tail;
-	struct cs_early *ready, **ready_tail; /* the same for "ready" (data: struct cs_ready) */
+	struct cs_early_message *early, **early_tail;
+	struct cs_early_message *ready, **ready_tail; /* the same for "ready" (data: struct cs_ready) */
 	size_t early_count;
 	struct cs_ib_words mine, other;
 	uint32_t my_word, other_word;

@@ -209,8 +209,8 @@ void
 cs_large_send(struct cs_message *request)
 {
 	struct cs_channel *channel = request->channel;
-	for (struct cs_early **link = &channel->ready; *link; link = &(*link)->next) {
-		struct cs_early *found = *link;
+	for (struct cs_early_message **link = &channel->ready; *link; link = &(*link)->next) {
+		struct cs_early_message *found = *link;
 		if (found->message != request->message)
 			continue;
 		memcpy(&request->ready, found->data, sizeof request->ready);
@@ -231,9 +231,9 @@ cs_large_send(struct cs_message *request)
 static void
 drop_needless(struct cs_channel *channel)
 {
-	struct cs_early **link = &channel->ready;
+	struct cs_early_message **link = &channel->ready;
 	while (*link) {
-		struct cs_early *early = *link;
+		struct cs_early_message *early = *link;
 		if (cs_channel_is_past(channel, early->message)) {
 			*link = early->next;
 			free(early);
@@ -259,10 +259,10 @@ keep_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *
 	 * program's ranks disagree. */
 	if (cs_channel_is_past(channel, message))
 		return;
-	struct cs_early *early = malloc(sizeof *early + sizeof *ready);
+	struct cs_early_message *early = malloc(sizeof *early + sizeof *ready);
 	if (!early)
 		cs_ib_no_memory(channel->peer->ib);
-	*early = (struct cs_early){ .message = message, .bytes = sizeof *ready };
+	*early = (struct cs_early_message){ .message = message, .bytes = sizeof *ready };
 	memcpy(early->data, ready, sizeof *ready);
 	*channel->ready_tail = early;
 	channel->ready_tail = &early->next;

@@ -40,10 +40,10 @@ take_bytes(struct cs_message *request, const char *data, size_t bytes)
 static bool
 is_early(struct cs_channel *channel, struct cs_message *request)
 {
-	struct cs_early **link = &channel->early;
+	struct cs_early_message **link = &channel->early;
 	while (*link && (*link)->message != request->message)
 		link = &(*link)->next;
-	struct cs_early *early = *link;
+	struct cs_early_message *early = *link;
 	if (!early)
 		return false;
 	take_bytes(request, early->data, early->bytes);
@@ -181,10 +181,10 @@ take_small(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, c
 		take_bytes(request, data, bytes);
 		return true;
 	}
-	struct cs_early *early = malloc(sizeof *early + bytes);
+	struct cs_early_message *early = malloc(sizeof *early + bytes);
 	if (!early)
 		cs_ib_no_memory(peer->ib);
-	*early = (struct cs_early){ .message = message, .bytes = bytes };
+	*early = (struct cs_early_message){ .message = message, .bytes = bytes };
 	memcpy(early->data, data, bytes);
 	*channel->early_tail = early;
 	channel->early_tail = &early->next;
@@ -280,10 +280,10 @@ new_channel(struct cs_ib_wire *wire, int rank, uint64_t tag)
 }
 
 static void
-free_early(struct cs_early *early)
+free_early(struct cs_early_message *early)
 {
 	while (early) {
-		struct cs_early *next = early->next;
+		struct cs_early_message *next = early->next;
 		free(early);
 		early = next;
 	}

@@ -128,7 +128,7 @@ read_count(const char *name, const char *text, size_t low, size_t high, int *cou
 }
 
 static int
-read_distribution(const char *text, struct cs_sim_request *request)
+read_distribution(const char *text, struct cs_sim_options *request)
 {
 	for (enum cs_distribution i = 0; i < CS_DISTRIBUTIONS; i++)
 		if (!strcmp(text, cs_distribution_names[i])) {
@@ -140,7 +140,7 @@ read_distribution(const char *text, struct cs_sim_request *request)
 }
 
 static int
-read_model(const char *text, struct cs_sim_request *request)
+read_model(const char *text, struct cs_sim_options *request)
 {
 	char complaint[300];
 	if (request->model_count == CS_REQUEST_MODELS)
@@ -154,7 +154,7 @@ read_model(const char *text, struct cs_sim_request *request)
 }
 
 static int
-read_arrivals(const char *text, struct cs_sim_request *request)
+read_arrivals(const char *text, struct cs_sim_options *request)
 {
 	char complaint[300];
 	int at = request->arrivals_count;
@@ -169,7 +169,7 @@ read_arrivals(const char *text, struct cs_sim_request *request)
 }
 
 static int
-read_seed(const char *text, struct cs_sim_request *request)
+read_seed(const char *text, struct cs_sim_options *request)
 {
 	char *end;
 	request->seed = strtoull(text, &end, 10);
@@ -189,7 +189,7 @@ read_time(const char *name, const char *text, int64_t *picoseconds)
 }
 
 static int
-read_compute(const char *text, struct cs_sim_request *request)
+read_compute(const char *text, struct cs_sim_options *request)
 {
 	enum { MOST_FACTOR = 1000 };
 	char *end;
@@ -204,7 +204,7 @@ read_compute(const char *text, struct cs_sim_request *request)
 }
 
 static int
-read_looks(const char *text, struct cs_sim_request *request)
+read_looks(const char *text, struct cs_sim_options *request)
 {
 	int looks = 0, wrong = CS_TOOL_DONE;
 	if (!strcmp(text, "always"))
@@ -215,7 +215,7 @@ read_looks(const char *text, struct cs_sim_request *request)
 }
 
 static int
-check_compute(const struct cs_sim_request *request)
+check_compute(const struct cs_sim_options *request)
 {
 	const struct cs_sim_compute *compute = &request->compute;
 	struct cs_sketch sketch;
@@ -231,7 +231,7 @@ check_compute(const struct cs_sim_request *request)
 }
 
 static int
-check_arrivals(struct cs_sim_request *request)
+check_arrivals(struct cs_sim_options *request)
 {
 	char complaint[300];
 	int ranks = request->call.nodes * request->call.ppn;
@@ -252,7 +252,7 @@ check_arrivals(struct cs_sim_request *request)
 }
 
 static int
-check_bytes(struct cs_sim_request *request)
+check_bytes(struct cs_sim_options *request)
 {
 	struct cs_sim_call *call = &request->call;
 	const struct cs_coll_info *info = &cs_colls[call->coll];
@@ -270,7 +270,7 @@ check_bytes(struct cs_sim_request *request)
 
 /* Refuses options about data movement unless one algorithm is named that moves data so. */
 static int
-check_way(const struct cs_sim_request *request)
+check_way(const struct cs_sim_options *request)
 {
 	bool is_allgather = request->call.coll == CS_ALLGATHER ||
 			    request->call.coll == CS_ALLGATHERV;
@@ -285,7 +285,7 @@ check_way(const struct cs_sim_request *request)
 }
 
 static int
-check_call(struct cs_sim_request *request)
+check_call(struct cs_sim_options *request)
 {
 	const struct cs_sim_call *call = &request->call;
 	const struct cs_coll_info *info = &cs_colls[call->coll];
@@ -313,7 +313,7 @@ check_call(struct cs_sim_request *request)
 }
 
 static int
-read_words(int argc, char **argv, struct cs_sim_request *request)
+read_words(int argc, char **argv, struct cs_sim_options *request)
 {
 	for (int i = optind; i < argc; i++) {
 		if (strchr(argv[i], '=') && !cs_tools_params(argv[i])) {
@@ -339,7 +339,7 @@ read_words(int argc, char **argv, struct cs_sim_request *request)
 
 /* DONE, WRONG_USE, or -1 when --help or --version has been answered. */
 static int
-read_option(int option, struct cs_sim_request *request)
+read_option(int option, struct cs_sim_options *request)
 {
 	struct cs_sim_call *call = &request->call;
 	switch (option) {
@@ -385,7 +385,7 @@ read_option(int option, struct cs_sim_request *request)
 }
 
 static int
-read_arguments(int argc, char **argv, struct cs_sim_request *request)
+read_arguments(int argc, char **argv, struct cs_sim_options *request)
 {
 	int wrong = CS_TOOL_DONE, option;
 	while (!wrong && (option = getopt_long(argc, argv, "h", options, NULL)) != -1)
@@ -433,7 +433,7 @@ say_cost(const struct timespec *start)
 }
 
 static int
-simulate(struct cs_sim_request *request)
+simulate(struct cs_sim_options *request)
 {
 	struct cs_sim_call call = request->call;
 	struct timespec start;
@@ -455,7 +455,7 @@ simulate(struct cs_sim_request *request)
 int
 main(int argc, char **argv)
 {
-	struct cs_sim_request request = { .call = { .nodes = 1, .ppn = 1, .is_commutative = true },
+	struct cs_sim_options request = { .call = { .nodes = 1, .ppn = 1, .is_commutative = true },
 				   .memory = (size_t)1 << 30, .seed = CS_IMBALANCE_SEED,
 				   .call_count = 1 };
 	cs_tools_print_printably();

@@ -10,7 +10,7 @@
 
 /* Settings that several calls have in common. */
 struct late {
-	const struct cs_sim_request *request;
+	const struct cs_sim_options *request;
 	const size_t *params;
 	struct cs_sim_call call; /* with the root that is its turn */
 	int64_t *starts, *ends, *earliest;
@@ -59,7 +59,7 @@ add_times(struct cs_imbalance_times *sum, const struct cs_imbalance_times *times
 static int
 run(struct late *late, struct cs_sim *sim, int number, int model, int arrivals)
 {
-	const struct cs_sim_request *request = late->request;
+	const struct cs_sim_options *request = late->request;
 	const struct cs_sim_call *call = &late->call;
 	struct cs_imbalance_job job = { .ranks = call->ranks, .nodes = call->nodes,
 					.node_of = call->node_of };
@@ -87,7 +87,7 @@ run(struct late *late, struct cs_sim *sim, int number, int model, int arrivals)
 static int
 simulate(struct late *late, int number)
 {
-	const struct cs_sim_request *request = late->request;
+	const struct cs_sim_options *request = late->request;
 	char reason[CS_REASON_TEXT];
 	int wrong = CS_TOOL_DONE;
 	late->call = request->call;
@@ -113,7 +113,7 @@ static void
 print_times(const struct late *late, int model, int arrivals)
 {
 	const struct cs_imbalance_times *times = &late->sums[model][arrivals];
-	const struct cs_sim_request *request = late->request;
+	const struct cs_sim_options *request = late->request;
 	char text[CS_TIME_TEXT];
 	printf("  %-22s %s, seed %" PRIu64 ", mean of %d call%s%s\n", "arrivals",
 	       request->arrivals_texts[arrivals], request->arrivals[arrivals].seed,
@@ -133,7 +133,7 @@ print_times(const struct late *late, int model, int arrivals)
 
 /* Loads recorded arrivals, if the request names some. */
 static int
-load(struct cs_sim_request *request, int ranks)
+load(struct cs_sim_options *request, int ranks)
 {
 	char complaint[300];
 	for (int i = 0; i < request->arrivals_count; i++)
@@ -145,7 +145,7 @@ load(struct cs_sim_request *request, int ranks)
 }
 
 int
-cs_request_arrivals(struct cs_sim_request *request, const struct cs_sim_call *call)
+cs_request_arrivals(struct cs_sim_options *request, const struct cs_sim_call *call)
 {
 	size_t params[CS_MAX_PARAMS], ranks = (size_t)call->ranks;
 	int wrong = cs_request_params(params, request->algorithm, request);

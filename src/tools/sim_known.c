@@ -133,7 +133,7 @@ find_coll(const char *name, enum cs_coll *coll)
 }
 
 int
-cs_request_find(struct cs_sim_request *request)
+cs_request_find(struct cs_sim_options *request)
 {
 	char name[64];
 	const char *what = request->what, *colon = strchr(what, ':');
@@ -214,7 +214,7 @@ set_param(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, co
 
 int
 cs_request_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm,
-		  const struct cs_sim_request *request)
+		  const struct cs_sim_options *request)
 {
 	int wrong = CS_TOOL_DONE;
 	cs_tool_fallbacks(params, algorithm);

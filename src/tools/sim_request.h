@@ -26,7 +26,7 @@ enum { CS_TOOL_DONE = 0, CS_TOOL_CANNOT = 1, CS_TOOL_WRONG_USE = 2 };
 #define CS_REQUEST_ARRIVALS 16
 #define CS_REQUEST_CALLS 10000
 
-struct cs_sim_request {
+struct cs_sim_options {
 	struct cs_sim_call call; /* what it is, not what is made from that */
 	const char *what;
 	const struct cs_algorithm *algorithm; /* NULL: compare */
@@ -67,15 +67,15 @@ void cs_tool_offer(enum cs_coll coll);
 void cs_tool_fallbacks(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm);
 
 /* Fills in the collective, and the algorithm unless all are compared, from what was asked. */
-int cs_request_find(struct cs_sim_request *request);
+int cs_request_find(struct cs_sim_options *request);
 int cs_request_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm,
-		      const struct cs_sim_request *request);
+		      const struct cs_sim_options *request);
 
 /* Room for what went wrong: "refuses this call", "too large: ..". */
 #define CS_REASON_TEXT 120
 
 /* A simulator with the steps of all ranks. NULL: `reason` tells. */
-struct cs_sim *cs_request_stage(const struct cs_sim_request *request, struct cs_sim_call *call,
+struct cs_sim *cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 				const struct cs_algorithm *algorithm, const size_t *params,
 				char reason[CS_REASON_TEXT]);
 
@@ -83,7 +83,7 @@ struct cs_sim *cs_request_stage(const struct cs_sim_request *request, struct cs_
 #define CS_TIME_TEXT 32
 const char *cs_tool_time_text(char text[CS_TIME_TEXT], double picoseconds);
 void cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model);
-void cs_tool_print_algorithm(const struct cs_sim_request *request, const size_t *params);
+void cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *params);
 /* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which
  * has been said. `starts`: as in cs_sim_run. */
 int cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
@@ -92,9 +92,9 @@ int cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 
 /* Calls to which ranks come late, by one algorithm. Arrivals that it loads belong to
  * request->arrivals. */
-int cs_request_arrivals(struct cs_sim_request *request, const struct cs_sim_call *call);
+int cs_request_arrivals(struct cs_sim_options *request, const struct cs_sim_call *call);
 /* Simulates and prints: one algorithm, or all that can serve the call. */
-int cs_request_simulate(const struct cs_sim_request *request, struct cs_sim_call *call);
-int cs_request_compare(const struct cs_sim_request *request, struct cs_sim_call *call);
+int cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *call);
+int cs_request_compare(const struct cs_sim_options *request, struct cs_sim_call *call);
 
 #endif

@@ -46,7 +46,7 @@ cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model
 }
 
 void
-cs_tool_print_algorithm(const struct cs_sim_request *request, const size_t *params)
+cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *params)
 {
 	char size[CS_NUMBER_TEXT];
 	const struct cs_param *known = request->algorithm->params;
@@ -62,7 +62,7 @@ cs_tool_print_algorithm(const struct cs_sim_request *request, const size_t *para
 }
 
 static void
-print_one(const struct cs_sim_request *request, const size_t *params,
+print_one(const struct cs_sim_options *request, const size_t *params,
 	  const struct cs_sim_result *result)
 {
 	char text[CS_TIME_TEXT];
@@ -98,7 +98,7 @@ cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 
 /* Runs the call as a non-blocking one, and prints what it costs ranks that compute meanwhile. */
 static int
-simulate_computing(struct cs_sim *sim, const struct cs_sim_request *request, int model,
+simulate_computing(struct cs_sim *sim, const struct cs_sim_options *request, int model,
 		   int64_t blocking, const char **why)
 {
 	char text[CS_TIME_TEXT];
@@ -131,7 +131,7 @@ simulate_computing(struct cs_sim *sim, const struct cs_sim_request *request, int
 }
 
 int
-cs_request_simulate(const struct cs_sim_request *request, struct cs_sim_call *call)
+cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *call)
 {
 	size_t params[CS_MAX_PARAMS];
 	char reason[CS_REASON_TEXT];
@@ -173,7 +173,7 @@ struct row {
 };
 
 static int
-fill_row(struct row *row, const struct cs_sim_request *request, struct cs_sim_call *call)
+fill_row(struct row *row, const struct cs_sim_options *request, struct cs_sim_call *call)
 {
 	size_t params[CS_MAX_PARAMS];
 	int wrong = CS_TOOL_DONE;
@@ -231,7 +231,7 @@ print_row(const struct row *row, int model, int64_t best)
 }
 
 static void
-print_table(const struct cs_sim_request *request, const struct cs_sim_call *call, struct row *rows,
+print_table(const struct cs_sim_options *request, const struct cs_sim_call *call, struct row *rows,
 	    size_t count, int model)
 {
 	sort(rows, count, model);
@@ -244,7 +244,7 @@ print_table(const struct cs_sim_request *request, const struct cs_sim_call *call
 }
 
 int
-cs_request_compare(const struct cs_sim_request *request, struct cs_sim_call *call)
+cs_request_compare(const struct cs_sim_options *request, struct cs_sim_call *call)
 {
 	size_t count = 0;
 	int wrong = CS_TOOL_DONE;

@@ -132,7 +132,7 @@ unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 }
 
 struct cs_sim *
-cs_request_stage(const struct cs_sim_request *request, struct cs_sim_call *call,
+cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 		 const struct cs_algorithm *algorithm, const size_t *params,
 		 char reason[CS_REASON_TEXT])
 {
