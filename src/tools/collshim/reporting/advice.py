@@ -3,6 +3,7 @@
 from collshim.reporting.draw import seconds_text
 
 LITTLE = 0.02  # share of the run below which collectives do not matter
+FEW = 10       # sampled calls, of which less say nothing
 OFTEN = 0.5    # of the calls in which a rank comes last
 
 
@@ -30,6 +31,9 @@ def shares(data):
     else:
         parts += [("waiting for late ranks", waiting, "var(--wait)"),
                   ("moving data", moving, "var(--move)")]
+        if inside - waiting - moving > 0.001 * run:
+            parts.append(("collectives, not told apart", inside - waiting - moving,
+                          "var(--unknown)"))
     return parts
 
 
@@ -50,6 +54,8 @@ def verdict(data):
     if waiting is not None:
         text += ": %s waiting for late ranks, %s moving data" % (seconds_text(waiting),
                                                                seconds_text(moving))
+        if inside - waiting - moving > 0.1 * inside:
+            text += ", %s not told apart" % seconds_text(inside - waiting - moving)
     text += "."
     if gain is not None and gain > 0:
         text += (" By the calls that were given to the MPI to compare, the library saved %s "
@@ -75,7 +81,7 @@ def last_shares(late):
         calls += 1
         rank = late["ranks"][times.index(max(times))]
         counts[rank] = counts.get(rank, 0) + 1
-    return {rank: count / calls for rank, count in counts.items()} if calls else {}
+    return {rank: count / calls for rank, count in counts.items()} if calls >= FEW else {}
 
 
 def of_lateness(data):
