@@ -40,6 +40,8 @@ def shares(data):
 def verdict(data):
     run = mean(data.get("run"))
     inside = mean(((data.get("mpi") or {}).get("collectives") or {}).get("seconds"))
+    if data.get("uncounted"):
+        return "Nothing is known of this run's calls: %s." % data["uncounted"]
     if not run or inside is None:
         return ""
     waiting, moving, gain = mean(data.get("waiting")), mean(data.get("moving")), data.get(
