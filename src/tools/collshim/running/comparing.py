@@ -92,7 +92,7 @@ class Turns:
         show("turn %d of %d: without %s, with %s%s" % (
             number, turns, seconds_text(seconds[False]), seconds_text(seconds[True]),
             "" if not interval else "; so far %s %s" % (
-                "saved" if interval.mean >= 0 else "lost",
+                "lost" if interval.sign() < 0 else "gained",
                 gain_text(interval, self.comparison.whole()))))
 
     def run_all(self):

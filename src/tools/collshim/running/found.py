@@ -1,5 +1,7 @@
 """The report of one run (docs/report-json.md), as far as a profile and a comparison ask for it."""
 
+import re
+
 from collshim.files import read_json
 
 
@@ -13,7 +15,8 @@ class Found:
         self.data = data
         self.facts, self.rows = data.get("facts", {}), data.get("rows", [])
         self.ranks = data.get("ranks") or self.facts.get("ranks")
-        self.mpi = self.facts.get("mpi", "an MPI")
+        # "MPICH Version: 4.0.2", "Open MPI v4.1.4, package: ..."
+        self.mpi = re.sub(r" Version:|,.*", "", str(self.facts.get("mpi", "an MPI")).split("\n")[0])
         self.nodes = data.get("nodes") or []
 
     @classmethod

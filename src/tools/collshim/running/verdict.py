@@ -28,10 +28,15 @@ class Interval:
 
 
 def gain_text(interval, whole):
-    """"3.10 s of 62.0 s (5.0 %), 95 %: 2.10 to 4.10 s" """
+    """"3.10 s of 62.0 s (5.0 %), 95 %: 2.10 to 4.10 s", of a loss as well; with signs, more being
+    gained, if it may be either."""
+    values = [interval.mean, interval.low, interval.high]
+    if interval.sign():
+        values = sorted(map(abs, values))
+        values = [values[1], values[0], values[2]]
     return "%s of %s (%.1f %%), 95 %%: %s to %s" % (
-        seconds_text(abs(interval.mean)), seconds_text(whole), 100 * abs(interval.mean) / whole,
-        *(seconds_text(value) for value in sorted((interval.low, interval.high), key=abs)))
+        seconds_text(values[0]), seconds_text(whole), 100 * values[0] / whole,
+        *map(seconds_text, values[1:]))
 
 
 def spread_of(values):
