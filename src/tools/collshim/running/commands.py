@@ -85,8 +85,8 @@ def do_command(args, here):
     library = places.library(args.library)
     if not shutil.which(args.command[0]):
         raise Failure(2, "no such command: " + args.command[0])
-    for path in (args.report, args.html):
-        folder = os.path.dirname(os.path.abspath(path)) if path else here
+    for path in filter(None, (args.report, args.html)):
+        folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder):
             raise Failure(2, "no such folder: " + folder)
     if args.dry_run:

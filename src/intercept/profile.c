@@ -1,0 +1,270 @@
+/* intercept/profile.c — collshim-profile.so: times MPI calls that are no collectives (profile.h).
+ *
+ * Frequent short calls, as MPI_Iprobe in a loop, are sampled: a thread times one of `stride` calls
+ * of a name on average, at random distances so that no rhythm of the program is met, and counts it
+ * for all since the last timed one. A name's stride grows while timing has taken more than a
+ * SHARE-th of the thread's time, for calls that are short beside what timing one costs. A call that
+ * the MPI makes of another one within is part of that. */
+#include "intercept/profile.h"
+
+#include "base/clock.h"
+#include "intercept/lookup.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SHARE 100
+#define SHORT 50           /* times the cost of timing it: a call that may be sampled */
+#define MOST_STRIDE 4096
+#define UNTIMED_NS 2       /* of a call that is only counted */
+
+enum call {
+#define PROFILED(name, lower, UPPER, arguments, kind) CALL_##name,
+#include "intercept/profile.def"
+	CALLS
+};
+
+static const unsigned char kinds[CALLS] = {
+#define PROFILED(name, lower, UPPER, arguments, kind) [CALL_##name] = CS_PROFILE_##kind,
+#include "intercept/profile.def"
+};
+
+void *cs_door_mpi; /* lookup.h's; not known here */
+
+static cs_profile_sink *_Atomic sink;
+static _Atomic uint64_t cost_ns, timed, counted;
+
+/* One thread's. */
+struct timer {
+	char *frame; /* of the outermost call under way; one deeper in the stack is within it */
+	uint64_t begun, spent; /* ns: first timed call; what timing has cost since */
+	uint64_t random;
+	struct {
+		uint32_t left, length, stride;
+	} gaps[CALLS];
+};
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct timer timer;
+
+struct timing {
+	uint64_t start; /* 0: not timed */
+	bool is_outermost;
+};
+
+static inline void
+begin(enum call call, struct timing *timing)
+{
+	char *frame = __builtin_frame_address(0);
+	*timing = (struct timing){ .start = 0 };
+	/* A frame that an exception or longjmp has left behind is no deeper than a later call. */
+	if ((timer.frame && frame < timer.frame) ||
+	    !atomic_load_explicit(&sink, memory_order_relaxed))
+		return;
+	timing->is_outermost = true;
+	timer.frame = frame;
+	if (timer.gaps[call].left > 1)
+		timer.gaps[call].left--;
+	else
+		timing->start = cs_clock_ns();
+}
+
+/* Splitmix64 (Steele, Lea, Flood 2014). */
+static uint64_t
+random_number(void)
+{
+	uint64_t bits = timer.random += UINT64_C(0x9e3779b97f4a7c15);
+	bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return bits ^ (bits >> 31);
+}
+
+/* The distance to the next timed call of the name. */
+static void
+plan_next(enum call call, uint64_t duration, uint64_t now)
+{
+	uint64_t cost = atomic_load_explicit(&cost_ns, memory_order_relaxed);
+	uint64_t allowed = (now - timer.begun) / SHARE + 10 * cost;
+	uint32_t stride = timer.gaps[call].stride ? timer.gaps[call].stride : 1;
+	timer.spent += cost;
+	if (timer.spent > allowed && duration < SHORT * cost && stride < MOST_STRIDE)
+		stride *= 2;
+	else if (timer.spent < allowed / 2 && stride > 1)
+		stride /= 2;
+	timer.gaps[call].stride = stride;
+	timer.gaps[call].length = stride == 1 ? 1
+				  : (uint32_t)(1 + random_number() % (2 * stride - 1));
+	timer.gaps[call].left = timer.gaps[call].length;
+}
+
+static void
+note(enum call call, uint64_t start)
+{
+	uint64_t now = cs_clock_ns(), duration = now - start;
+	uint32_t calls = timer.gaps[call].length ? timer.gaps[call].length : 1;
+	cs_profile_sink *to = atomic_load_explicit(&sink, memory_order_acquire);
+	if (!timer.begun) {
+		timer.begun = start;
+		timer.random = start ^ (uintptr_t)&timer;
+	}
+	if (to)
+		to(kinds[call], calls, duration * calls, now);
+	atomic_fetch_add_explicit(&timed, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&counted, calls, memory_order_relaxed);
+	plan_next(call, duration, now);
+}
+
+static inline void
+end(enum call call, const struct timing *timing)
+{
+	if (!timing->is_outermost)
+		return;
+	timer.frame = NULL;
+	if (timing->start)
+		note(call, timing->start);
+}
+
+/* --- the interface to a module ---------------------------------------------------------------- */
+
+static void
+hear_nothing(enum cs_profile_kind kind, uint64_t calls, uint64_t nanoseconds, uint64_t now_ns)
+{
+	static _Atomic uint64_t sums[2];
+	atomic_fetch_add_explicit(&sums[0], calls, memory_order_relaxed);
+	atomic_fetch_add_explicit(&sums[1], nanoseconds, memory_order_relaxed);
+}
+
+/* The shortest of a few rows: what timing a call takes, undisturbed. */
+static uint64_t
+measure_cost(void)
+{
+	enum { ROWS = 5, CALLS_OF_ROW = 100 };
+	uint64_t best = UINT64_MAX;
+	struct timer before = timer;
+	for (int row = 0; row < ROWS; row++) {
+		uint64_t start = cs_clock_ns();
+		for (int i = 0; i < CALLS_OF_ROW; i++) {
+			struct timing timing;
+			timer.gaps[0].left = 0;
+			begin(0, &timing);
+			end(0, &timing);
+		}
+		uint64_t taken = (cs_clock_ns() - start) / CALLS_OF_ROW;
+		best = taken < best ? taken : best;
+	}
+	timer = before;
+	return best ? best : 1;
+}
+
+__attribute__((visibility("default"))) cs_profile_attach_fn collshim_profile_attach;
+
+void
+collshim_profile_attach(cs_profile_sink *to)
+{
+	if (to && !cost_ns) {
+		atomic_store(&sink, hear_nothing);
+		cost_ns = measure_cost();
+		timed = counted = 0;
+	}
+	atomic_store(&sink, to);
+}
+
+__attribute__((visibility("default"))) cs_profile_cost_fn collshim_profile_cost;
+
+uint64_t
+collshim_profile_cost(uint64_t *each)
+{
+	*each = cost_ns;
+	return timed * cost_ns + (counted - timed) * UNTIMED_NS;
+}
+
+/* --- MPI's names ------------------------------------------------------------------------------ */
+
+/* No such function in the process: without us the program would not have linked. 16 is "other
+ * error" or near it in every MPI. */
+static long
+missing(void)
+{
+	return 16;
+}
+
+static void *
+find(void *_Atomic *target, const char *name, void *caller)
+{
+	int saved = errno;
+	void *scope = cs_lookup_object(caller), *found = cs_lookup_next(name, scope, true);
+	if (scope)
+		dlclose(scope);
+	dlerror(); /* a failed search is not for the application to see */
+	if (!found)
+		found = (void *)missing;
+	atomic_store_explicit(target, found, memory_order_release);
+	errno = saved;
+	return found;
+}
+
+#define PARAMS_1 long a1
+#define PARAMS_2 PARAMS_1, long a2
+#define PARAMS_3 PARAMS_2, long a3
+#define PARAMS_4 PARAMS_3, long a4
+#define PARAMS_5 PARAMS_4, long a5
+#define PARAMS_6 PARAMS_5, long a6
+#define PARAMS_7 PARAMS_6, long a7
+#define PARAMS_8 PARAMS_7, long a8
+#define PARAMS_9 PARAMS_8, long a9
+#define PARAMS_10 PARAMS_9, long a10
+#define PARAMS_11 PARAMS_10, long a11
+#define PARAMS_12 PARAMS_11, long a12
+#define PARAMS_13 PARAMS_12, long a13
+#define PARAMS_14 PARAMS_13, long a14
+#define WORDS_1 a1
+#define WORDS_2 WORDS_1, a2
+#define WORDS_3 WORDS_2, a3
+#define WORDS_4 WORDS_3, a4
+#define WORDS_5 WORDS_4, a5
+#define WORDS_6 WORDS_5, a6
+#define WORDS_7 WORDS_6, a7
+#define WORDS_8 WORDS_7, a8
+#define WORDS_9 WORDS_8, a9
+#define WORDS_10 WORDS_9, a10
+#define WORDS_11 WORDS_10, a11
+#define WORDS_12 WORDS_11, a12
+#define WORDS_13 WORDS_12, a13
+#define WORDS_14 WORDS_13, a14
+/* Fortran has ierror as well, and for a file's name its length. */
+#define MORE_1 3
+#define MORE_2 4
+#define MORE_3 5
+#define MORE_4 6
+#define MORE_5 7
+#define MORE_6 8
+#define MORE_7 9
+#define MORE_8 10
+#define MORE_9 11
+#define MORE_10 12
+#define MORE_11 13
+#define MORE_12 14
+
+#define EXPORT(symbol, call, n) EXPORT_N(symbol, call, n)
+#define EXPORT_N(symbol, call, n)                                                                  \
+	__attribute__((visibility("default"))) long symbol(PARAMS_##n);                            \
+	long symbol(PARAMS_##n)                                                                    \
+	{                                                                                          \
+		static void *_Atomic target;                                                       \
+		void *to = atomic_load_explicit(&target, memory_order_acquire);                    \
+		if (!to)                                                                           \
+			to = find(&target, #symbol, __builtin_return_address(0));                  \
+		struct timing timing;                                                              \
+		begin(call, &timing);                                                              \
+		long result = ((long (*)(PARAMS_##n))to)(WORDS_##n);                               \
+		end(call, &timing);                                                                \
+		return result;                                                                     \
+	}
+#define PROFILED(name, lower, UPPER, n, kind)                                                      \
+	EXPORT(MPI_##name, CALL_##name, n)                                                         \
+	EXPORT(mpi_##lower##_, CALL_##name, MORE_##n)                                              \
+	EXPORT(mpi_##lower##__, CALL_##name, MORE_##n)                                             \
+	EXPORT(mpi_##lower##_f08_, CALL_##name, MORE_##n)                                          \
+	EXPORT(mpi_##lower##_f08ts_, CALL_##name, MORE_##n)
+#include "intercept/profile.def"
