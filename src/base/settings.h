@@ -91,6 +91,10 @@ bool cs_settings_is_reproducible(void);
 /* Is COLLSHIM_REPORT set? */
 bool cs_settings_wants_report(void);
 
+/* Number or name of the job, as the batch system or PMIx gives it; NULL: neither does. The
+ * environment's own text. */
+const char *cs_settings_job(void);
+
 /* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own
  * text. */
 const char *cs_settings_module_dir(void);

@@ -20,6 +20,7 @@
 #include "shm/node_slots.h"
 #include "shm/pool.h"
 #include "trace/report.h"
+#include "trace/report_ranks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -101,7 +102,9 @@ close_engine(void)
 		cs_report_number("shared bytes, at the end", cs_engine.shm_bytes);
 		report_pages();
 		cs_rdma_report();
-		cs_report_write(cs_engine.settings.report);
+		cs_comms_tell();
+		if (cs_engine.world_rank == 0)
+			cs_report_write(cs_engine.settings.report);
 	}
 	write_learnt();
 	cs_progress_thread_end();
@@ -125,7 +128,8 @@ at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 	struct cs_float_state floats;
 	cs_float_hold(&floats);
 	/* Its calls went past us, but the report that was asked for comes at the end as ever. */
-	if (cs_engine.is_reporting && cs_engine.settings.is_disabled) {
+	if (cs_engine.is_reporting && cs_engine.settings.is_disabled &&
+	    cs_engine.world_rank == 0) {
 		cs_report_uncounted("disabled by COLLSHIM_DISABLE; calls were not counted");
 		cs_report_write(cs_engine.settings.report);
 	}
@@ -198,9 +202,13 @@ start(void)
 		return false;
 	}
 	set_digest();
-	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;
-	if (cs_engine.is_reporting)
+	cs_engine.is_reporting = cs_engine.settings.report != NULL;
+	if (cs_engine.is_reporting) {
 		cs_report_from_here();
+		cs_report_begin();
+		cs_report_alone(cs_engine.world_size, "MPI_Init was not seen, or not all ranks want "
+						      "a report");
+	}
 	/* A copy of MPI_COMM_SELF without its attributes' copy functions being called. */
 	if (cs_pmpi.Comm_split(MPI_COMM_SELF, 0, 0, &cs_self) ||
 	    cs_pmpi.Comm_set_errhandler(cs_self, MPI_ERRORS_RETURN))
