@@ -1,14 +1,14 @@
-/* intercept/profile.c — collshim-profile.so: times MPI calls that are no collectives (profile.h).
+/* intercept/profile.c — collshim-profile.so: times MPI calls that are no collectives
+ * (trace/profile.h).
  *
  * Frequent short calls, as MPI_Iprobe in a loop, are sampled: a thread times one of `stride` calls
  * of a name on average, at random distances so that no rhythm of the program is met, and counts it
  * for all since the last timed one. A name's stride grows while timing has taken more than a
  * SHARE-th of the thread's time, for calls that are short beside what timing one costs. A call that
  * the MPI makes of another one within is part of that. */
-#include "intercept/profile.h"
-
 #include "base/clock.h"
 #include "intercept/lookup.h"
+#include "trace/profile.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ enum call {
 };
 
 static const unsigned char kinds[CALLS] = {
-#define PROFILED(name, lower, UPPER, arguments, kind) [CALL_##name] = CS_PROFILE_##kind,
+#define PROFILED(name, lower, UPPER, arguments, kind) [CALL_##name] = CS_REPORT_##kind,
 #include "intercept/profile.def"
 };
 
@@ -109,7 +109,7 @@ note(enum call call, uint64_t start)
 		timer.random = start ^ (uintptr_t)&timer;
 	}
 	if (to)
-		to(kinds[call], calls, duration * calls, now);
+		to(kinds[call], calls, duration * calls);
 	atomic_fetch_add_explicit(&timed, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&counted, calls, memory_order_relaxed);
 	plan_next(call, duration, now);
@@ -128,7 +128,7 @@ end(enum call call, const struct timing *timing)
 /* --- the interface to a module ---------------------------------------------------------------- */
 
 static void
-hear_nothing(enum cs_profile_kind kind, uint64_t calls, uint64_t nanoseconds, uint64_t now_ns)
+hear_nothing(enum cs_report_mpi_kind kind, uint64_t calls, uint64_t nanoseconds)
 {
 	static _Atomic uint64_t sums[2];
 	atomic_fetch_add_explicit(&sums[0], calls, memory_order_relaxed);

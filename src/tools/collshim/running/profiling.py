@@ -59,10 +59,18 @@ class Parts:
                     seconds_text(self.waiting), seconds_text(self.moving))
             yield text
         yield self.verdict()
-        overhead = self.found.facts.get("profile overhead ns")
-        if isinstance(overhead, (int, float)):
-            yield "profiling took about %s of a rank (%.1f %%)" % (
-                seconds_text(overhead / 1e9), 100 * self.share(overhead / 1e9))
+        overhead = self.overhead()
+        if overhead is not None:
+            yield "profiling took about %s of a rank (%.1f %%)" % (seconds_text(overhead),
+                                                                   100 * self.share(overhead))
+
+    def overhead(self):
+        """Seconds that rank 0 spent on timing: as it has measured for other calls, and as much for
+        each collective as for one of those; None: not known."""
+        facts, calls = self.found.facts, self.found.calls_of_rank()
+        others, each = (facts.get("profile " + name) for name in ("overhead ns",
+                                                                  "cost of a timed call ns"))
+        return None if others is None or each is None else (others + each * calls) / 1e9
 
     def verdict(self):
         most = "%s (%.1f %%)" % (seconds_text(self.most), 100 * self.share(self.most))
@@ -108,7 +116,7 @@ def profile(args, library, folder, after=None):
     report = os.path.join(folder, "profile.json")
     line, environment = line_with(args, preload_of(library),
                                   dict(report_variable(report), COLLSHIM_PROFILE="1",
-                                       COLLSHIM_DISABLE="0"))
+                                       COLLSHIM_DISABLE="0", COLLSHIM_REPRODUCIBLE="0"))
     text = machine.busy_text()
     if text:
         show(text)
