@@ -19,6 +19,7 @@
 #define SHARE 100
 #define SHORT 50           /* times the cost of timing it: a call that may be sampled */
 #define MOST_STRIDE 4096
+#define FREE 1000          /* timed calls of a thread that are none of its share */
 #define UNTIMED_NS 2       /* of a call that is only counted */
 
 enum call {
@@ -44,6 +45,7 @@ struct timer {
 	uint64_t random;
 	struct {
 		uint32_t left, length, stride;
+		uint64_t duration; /* of the last timed one */
 	} gaps[CALLS];
 };
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct timer timer;
@@ -85,9 +87,10 @@ static void
 plan_next(enum call call, uint64_t duration, uint64_t now)
 {
 	uint64_t cost = atomic_load_explicit(&cost_ns, memory_order_relaxed);
-	uint64_t allowed = (now - timer.begun) / SHARE + 10 * cost;
+	uint64_t allowed = (now - timer.begun) / SHARE + FREE * cost;
 	uint32_t stride = timer.gaps[call].stride ? timer.gaps[call].stride : 1;
 	timer.spent += cost;
+	timer.gaps[call].duration = duration;
 	if (timer.spent > allowed && duration < SHORT * cost && stride < MOST_STRIDE)
 		stride *= 2;
 	else if (timer.spent < allowed / 2 && stride > 1)
@@ -123,6 +126,18 @@ end(enum call call, const struct timing *timing)
 	timer.frame = NULL;
 	if (timing->start)
 		note(call, timing->start);
+}
+
+/* Counts this thread's calls since the last timed ones. */
+static void
+count_rest(cs_profile_sink *to)
+{
+	for (int call = 0; call < CALLS; call++) {
+		uint32_t calls = timer.gaps[call].length - timer.gaps[call].left;
+		if (calls)
+			to(kinds[call], calls, timer.gaps[call].duration * calls);
+		timer.gaps[call].left = timer.gaps[call].length;
+	}
 }
 
 /* --- the interface to a module ---------------------------------------------------------------- */
@@ -167,7 +182,9 @@ collshim_profile_attach(cs_profile_sink *to)
 		cost_ns = measure_cost();
 		timed = counted = 0;
 	}
-	atomic_store(&sink, to);
+	cs_profile_sink *before = atomic_exchange(&sink, to);
+	if (!to && before)
+		count_rest(before);
 }
 
 __attribute__((visibility("default"))) cs_profile_cost_fn collshim_profile_cost;
