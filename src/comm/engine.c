@@ -208,8 +208,8 @@ start(void)
 	if (cs_engine.is_reporting) {
 		cs_report_from_here();
 		cs_report_begin();
-		cs_report_alone(cs_engine.world_size, "MPI_Init was not seen, or not all ranks want "
-						      "a report");
+		cs_report_alone(cs_engine.world_size,
+				"MPI_Init was not seen, or not all ranks want a report");
 	}
 	/* A copy of MPI_COMM_SELF without its attributes' copy functions being called. */
 	if (cs_pmpi.Comm_split(MPI_COMM_SELF, 0, 0, &cs_self) ||

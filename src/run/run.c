@@ -245,7 +245,8 @@ row_of(const struct cs_selector *selector, struct cs_cached_choice *cached, enum
 		return *row;
 	const char *place = cs_selector_rule_words(selector, coll, cached->choice.reason, words,
 						   sizeof words);
-	*row = cs_report_rule_row((int)coll, bytes, !algorithm, algorithm ? algorithm->name : "host",
+	*row = cs_report_rule_row((int)coll, bytes, !algorithm,
+				  algorithm ? algorithm->name : "host",
 				  place ? words : cached->choice.reason, place);
 	return *row;
 }

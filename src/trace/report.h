@@ -23,8 +23,8 @@ cs_report_bin(size_t bytes)
 	       ? 0 : 64 - __builtin_clzll(bytes);
 }
 
-/* Durations of calls are counted by powers of two: bin k has 2^k <= ns < 2^(k+1), the first one less
- * and the last one more, too. */
+/* Durations of calls are counted by powers of two: bin k has 2^k <= ns < 2^(k+1), the first one
+ * less and the last one more, too. */
 #define CS_REPORT_TIMES 40
 static inline int
 cs_report_time_bin(uint64_t nanoseconds)
@@ -66,8 +66,9 @@ cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm, c
 void cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds);
 /* Adds a counted call's duration, and the part of it spent waiting for other ranks. */
 void cs_report_wait(struct cs_report_row *row, uint64_t nanoseconds, uint64_t waiting);
-/* Adds a counted blocking call to its call site, `caller` (a return address), and to the time line. Times by cs_clock_ns; `waited`: ns of it before the arrival of the
- * last rank that this one depends on, CS_REPORT_NOT_KNOWN. Thread safe. */
+/* Adds a counted blocking call to its call site, `caller` (a return address), and to the time line.
+ * Times by cs_clock_ns; `waited`: ns of it before the arrival of the last rank that this one
+ * depends on, or CS_REPORT_NOT_KNOWN. Thread safe. */
 #define CS_REPORT_NOT_KNOWN UINT64_MAX
 void cs_report_site(const void *caller, struct cs_report_row *row, uint64_t arrived,
 		    uint64_t left, uint64_t waited);

@@ -164,7 +164,8 @@ static void
 json_run(FILE *out)
 {
 	struct cs_report_span span = cs_report_over_ranks(run_of);
-	uint64_t calls[CS_REPORT_MPI_KINDS] = { 0 }, collectives = cs_report_over_ranks(calls_of).sum;
+	uint64_t calls[CS_REPORT_MPI_KINDS] = { 0 },
+		 collectives = cs_report_over_ranks(calls_of).sum;
 	bool is_measured = cs_report_all.is_mpi_measured, is_known = has_known();
 	for (int i = 0; cs_report_all.rank && i < cs_report_all.ranks; i++)
 		for (int kind = 0; kind < CS_REPORT_MPI_KINDS; kind++)
@@ -189,22 +190,32 @@ json_run(FILE *out)
 /* --- nodes and ranks -------------------------------------------------------------------------- */
 
 static void
+json_load(FILE *out, const char *name, int hundredths)
+{
+	if (hundredths >= 0)
+		fprintf(out, ", \"%s\": %d.%02d", name, hundredths / 100, hundredths % 100);
+	else
+		fprintf(out, ", \"%s\": null", name);
+}
+
+static void
 json_node(FILE *out, const struct cs_report_node *node)
 {
 	fputs("{\"machine\": ", out);
 	cs_json_string(out, *node->machine ? node->machine : NULL);
 	fprintf(out, ", \"ranks\": %d, \"first_rank\": %d", node->ranks, node->first_rank);
-	json_size(out, "cores", node->cores > 0, (uint64_t)node->cores);
-	if (node->load_hundredths >= 0)
-		fprintf(out, ", \"load\": %d.%02d", node->load_hundredths / 100,
-			node->load_hundredths % 100);
-	else
-		fputs(", \"load\": null", out);
+	int cores = 0;
+	for (int i = 0; i < CS_REPORT_CPU_WORDS; i++)
+		cores += __builtin_popcountll(node->cpus[i]);
+	json_size(out, "cores", cores > 0, (uint64_t)cores);
+	json_load(out, "load_before", node->load_before);
+	json_load(out, "load", node->load);
 	json_size(out, "memory_bytes", node->memory, node->memory);
 	json_size(out, "memory_free_bytes", node->memory_free, node->memory_free);
 	json_size(out, "shm_peak", true, node->shm_peak);
 	json_size(out, "shm_budget", node->shm_budget, node->shm_budget);
-	fprintf(out, ", \"cma\": %s}", node->has_cma < 0 ? "null" : node->has_cma ? "true" : "false");
+	fprintf(out, ", \"cma\": %s}",
+		node->has_cma < 0 ? "null" : node->has_cma ? "true" : "false");
 }
 
 /* One number for each reported rank. */
@@ -378,7 +389,8 @@ json_trial(FILE *out, const struct cs_report_trial *trial)
 	for (int i = 0; i < trial->count; i++) {
 		fputs(i ? ", {\"algorithm\": " : "{\"algorithm\": ", out);
 		cs_json_string(out, trial->ways[i].algorithm);
-		json_seconds(out, "seconds", trial->ways[i].nanoseconds, trial->ways[i].nanoseconds);
+		json_seconds(out, "seconds", trial->ways[i].nanoseconds,
+			     trial->ways[i].nanoseconds);
 		putc('}', out);
 	}
 	fputs("]}", out);

@@ -106,13 +106,13 @@ cs_report_keep_late(const struct cs_sampled_call *samples, size_t count)
 	struct cs_report_late *late = &cs_report_all.late;
 	int32_t size = 0;
 	size_t calls = 0;
-	/* Of the largest communicators: the world's, and its copies'. */
+	/* Only the largest communicators: the world's, and its copies'. */
 	for (size_t i = 0; i < count; i++)
 		size = samples[i].size > size ? samples[i].size : size;
 	each_call(samples, count, size, count_call, &calls);
 	if (!calls)
 		return;
-	size_t most = MOST_CELLS / (size_t)size < MOST_CALLS ? MOST_CELLS / (size_t)size : MOST_CALLS;
+	size_t fit = MOST_CELLS / (size_t)size, most = fit < MOST_CALLS ? fit : MOST_CALLS;
 	late->ranks = size;
 	late->calls = (int)(calls < most ? calls : most ? most : 1);
 	size_t cells = (size_t)late->ranks * (size_t)late->calls;

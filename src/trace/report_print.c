@@ -71,7 +71,8 @@ fill_cells(struct cells *cells, const struct cs_report_line *line)
 	print_bin(cells->bytes, row);
 	snprintf(cells->calls, sizeof cells->calls, "%" PRIu64, line->calls);
 	print_time(cells->time, sizeof cells->time, mean_of(&line->time));
-	snprintf(cells->why, sizeof cells->why, row->place ? "%s (%s)" : "%s", row->why, row->place);
+	snprintf(cells->why, sizeof cells->why, row->place ? "%s (%s)" : "%s", row->why,
+		 row->place);
 	cells->text[NAME] = cs_coll_name(line->row->coll);
 	cells->text[BYTES] = cells->bytes;
 	cells->text[ALGORITHM] = line->row->algorithm;
@@ -165,7 +166,8 @@ print_total(FILE *out, size_t used)
 {
 	uint64_t calls = 0, served_calls = 0, nanoseconds = 0, served_nanoseconds = 0;
 	for (size_t i = 0; i < used; i++) {
-		bool is_served = !lines[i]->row->is_deferred && lines[i]->row->coll != CS_COLL_COUNT;
+		const struct cs_report_row *row = lines[i]->row;
+		bool is_served = !row->is_deferred && row->coll != CS_COLL_COUNT;
 		calls += lines[i]->calls;
 		nanoseconds += lines[i]->time.sum;
 		served_calls += is_served ? lines[i]->calls : 0;
@@ -188,7 +190,8 @@ print_trial(FILE *out, const struct cs_report_trial *trial)
 	fprintf(out, "  %s", cs_coll_name(trial->coll));
 	if (trial->low || cs_report_trial_is_bounded(trial))
 		fprintf(out, " %s", cs_byte_range_text(text, (struct cs_range){
-				trial->low, cs_report_trial_is_bounded(trial) ? trial->last + 1 : CS_INF }));
+				trial->low, cs_report_trial_is_bounded(trial)
+					    ? trial->last + 1 : CS_INF }));
 	fprintf(out, ", %d ranks, %d node%s:", trial->ranks, trial->nodes,
 		trial->nodes == 1 ? "" : "s");
 	for (int i = -1; i < trial->count; i++) {
@@ -258,7 +261,7 @@ print_run(FILE *out)
 	print_span(out, "      moving data", &moving, mean_of(&run));
 }
 
-/* What a user may do about calls left to the MPI, each once. */
+/* Remedies for calls left to the MPI, each once. */
 static void
 print_remedies(FILE *out, size_t used)
 {

@@ -22,7 +22,7 @@ struct head {
 	uint64_t run_ns, mpi_calls[CS_REPORT_MPI_KINDS], mpi_ns[CS_REPORT_MPI_KINDS];
 	int node;
 	bool is_first;
-	struct cs_report_node of_node; /* if is_first */
+	struct cs_report_node of_node; /* if is_first, but for its cpus: each rank's own */
 	struct cs_report_line_of_time time;
 };
 
@@ -49,36 +49,23 @@ read_memory(const char *name)
 	size_t length = strlen(name);
 	FILE *file = fopen("/proc/meminfo", "re");
 	while (file && fgets(line, sizeof line, file))
-		if (!strncmp(line, name, length) && sscanf(line + length, ": %llu", &kilobytes) == 1)
+		if (!strncmp(line, name, length) &&
+		    sscanf(line + length, ": %llu", &kilobytes) == 1)
 			found = kilobytes * 1024;
 	if (file)
 		fclose(file);
 	return found;
 }
 
-/* Load of the last minute, in hundredths, as /proc/loadavg begins; no floating point: the locale's
- * comma, and programs that trap. */
-static int
-read_load(void)
-{
-	int whole = 0, part = 0;
-	FILE *file = fopen("/proc/loadavg", "re");
-	bool is_read = file && fscanf(file, "%d.%d", &whole, &part) == 2;
-	if (file)
-		fclose(file);
-	return is_read ? 100 * whole + part : -1;
-}
-
 static void
 look_at_node(const struct cs_report_self *self, struct cs_report_node *node)
 {
 	struct utsname system;
-	cpu_set_t cpus;
 	if (uname(&system) == 0)
 		memcpy(node->machine, system.nodename,
 		       strnlen(system.nodename, sizeof node->machine - 1));
-	node->cores = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : -1;
-	node->load_hundredths = read_load();
+	node->load_before = cs_report_spots.load;
+	node->load = cs_report_load();
 	node->memory = read_memory("MemTotal");
 	node->memory_free = read_memory("MemAvailable");
 	node->shm_peak = self->shm_peak;
@@ -144,6 +131,11 @@ pack(FILE *out, const struct cs_report_self *self, struct head *head)
 	}
 	if (self->is_first)
 		look_at_node(self, &head->of_node);
+	cpu_set_t cpus;
+	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+		for (int cpu = 0; cpu < 64 * CS_REPORT_CPU_WORDS && cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &cpus))
+				head->of_node.cpus[cpu / 64] |= UINT64_C(1) << cpu % 64;
 	fwrite(head, sizeof *head, 1, out); /* once more when it is whole */
 	for (size_t i = 0; i < CS_REPORT_HASH; i++)
 		if (cs_report.rows[i])
@@ -261,8 +253,8 @@ take_row(struct reader *reader, int rank, const struct cs_report_known *known, u
 {
 	struct packed_row packed;
 	const char *algorithm, *why, *place = NULL;
-	if (!get(reader, &packed, sizeof packed) || packed.bin < 0 || packed.bin >= CS_REPORT_BINS ||
-	    !(algorithm = get_text(reader, packed.algorithm)) ||
+	if (!get(reader, &packed, sizeof packed) || packed.bin < 0 ||
+	    packed.bin >= CS_REPORT_BINS || !(algorithm = get_text(reader, packed.algorithm)) ||
 	    !(why = get_text(reader, packed.why)) ||
 	    (packed.place && !(place = get_text(reader, packed.place))))
 		return false;
@@ -391,13 +383,15 @@ take_head(const struct head *head, int rank)
 	memcpy(of->mpi_calls, head->mpi_calls, sizeof of->mpi_calls);
 	memcpy(of->mpi_ns, head->mpi_ns, sizeof of->mpi_ns);
 	struct cs_report_node *node = &all->node[of->node];
-	int ranks = node->ranks;
+	struct cs_report_node before = *node;
 	if (head->is_first) {
 		*node = head->of_node;
 		node->first_rank = rank;
 		node->machine[sizeof node->machine - 1] = '\0';
 	}
-	node->ranks = ranks + 1;
+	node->ranks = before.ranks + 1;
+	for (int i = 0; i < CS_REPORT_CPU_WORDS; i++)
+		node->cpus[i] = before.cpus[i] | head->of_node.cpus[i];
 	all->nodes = of->node >= all->nodes ? of->node + 1 : all->nodes;
 }
 

@@ -1,7 +1,7 @@
 /* trace/report_ranks.h — counts of all ranks, brought together on rank 0.
  *
  *   each rank   cs_report_pack -> bytes ----+
- *   rank 0      cs_report_expect, cs_report_take(bytes of rank 0, 1, ...), then the report is written
+ *   rank 0      cs_report_expect, cs_report_take(bytes of rank 0, 1, ...); then it is written
  *
  * The caller moves the bytes (comm/teams/recording.c). The processes are of one build, as the
  * agreement at MPI_Init has made sure. */

@@ -21,10 +21,12 @@ cs_report_remedy(const char *why)
 		{ "the machine has too little memory", "fewer ranks on the node" },
 		{ "the control group has too little memory", "more memory for the job" },
 		{ "no rule", "collshim-tune writes rules for this machine" },
-		{ "plans send by MPI, not by verbs", "COLLSHIM_WIRE=ib, if the nodes have InfiniBand" },
+		{ "plans send by MPI, not by verbs",
+		  "COLLSHIM_WIRE=ib, if the nodes have InfiniBand" },
 		{ "one node only", "another algorithm for this variable or rule" },
 		{ "the ranks differ in version", "the same library and settings on all ranks" },
-		{ "the operation is not commutative", "another algorithm for this variable or rule" },
+		{ "the operation is not commutative",
+		  "another algorithm for this variable or rule" },
 		{ "built-in rule", "collshim-tune measures whether an algorithm is faster here" },
 	};
 	for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)

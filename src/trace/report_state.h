@@ -63,6 +63,7 @@ struct cs_report_spots {
 	struct cs_report_site sites[2 * CS_REPORT_SITES]; /* open addressing */
 	size_t used;
 	struct cs_report_line_of_time time;
+	int load; /* when the run began, as in cs_report_node */
 	bool is_mpi_measured;
 	struct {
 		_Atomic uint64_t calls, nanoseconds;
@@ -70,6 +71,8 @@ struct cs_report_spots {
 };
 extern struct cs_report_spots cs_report_spots;
 
+/* Load of the last minute, in hundredths; -1: not known. */
+int cs_report_load(void);
 /* Makes the bins of *time at least that long. */
 void cs_report_stretch(struct cs_report_line_of_time *time, uint64_t each_ns);
 
@@ -102,14 +105,17 @@ struct cs_report_site_line {
 struct cs_report_rank {
 	bool is_here;
 	int node;
-	uint64_t run_ns, calls, nanoseconds, known_ns, waiting; /* waiting: by the known part of each row */
+	uint64_t run_ns, calls, nanoseconds;
+	uint64_t known_ns, waiting; /* in rows of which a part is known, and that part's share */
 	uint64_t mpi_calls[CS_REPORT_MPI_KINDS], mpi_ns[CS_REPORT_MPI_KINDS];
 };
 
+#define CS_REPORT_CPU_WORDS 16
 struct cs_report_node {
 	char machine[64]; /* "": not known */
 	int first_rank, ranks;
-	int cores, load_hundredths; /* -1: not known */
+	uint64_t cpus[CS_REPORT_CPU_WORDS]; /* that its ranks may use, a bit each */
+	int load_before, load; /* at the begin and at the end, in hundredths; -1: not known */
 	uint64_t memory, memory_free, shm_peak, shm_budget;
 	int has_cma; /* -1: not known */
 };
@@ -121,7 +127,7 @@ struct cs_report_late {
 	struct cs_report_late_call {
 		int coll;
 		bool is_deferred;
-		uint64_t at, last; /* ns since the begin of the run; the last arrival after the first */
+		uint64_t at, last; /* ns since the run's begin; the last arrival after the first */
 	} *call;
 	uint32_t *after;   /* ns, saturated, [rank][call] */
 };
@@ -186,7 +192,7 @@ cs_report_trial_is_bounded(const struct cs_report_trial *trial)
 	return trial->last < CS_INF - 1;
 }
 
-/* What trials gained in so many calls of the class: the MPI's time less the serving algorithm's,
+/* Gain by trials in so many calls of the class: the MPI's time less the serving algorithm's,
  * less the time of trying. False: the MPI was not tried, or serves. */
 bool cs_report_trial_gain(const struct cs_report_trial *trial, int64_t *gain_ns);
 

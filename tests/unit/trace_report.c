@@ -300,8 +300,8 @@ TEST(json_escapes_whatever_a_name_contains)
 			      "\\ufffd\\ufffd\\ufffd\", \"place\": null, \"deferred\": true, "
 			      "\"remedy\": null, \"calls\": 3, \"calls_all\": 3, \"ranks\": 1, "
 			      "\"bytes\": 3072, \"seconds\": 1.000000002, \"time\": {\"least\": "
-			      "1.000000002, \"mean\": 1.000000002, \"most\": 1.000000002, \"rank\": "
-			      "0}, \"known_calls\": 0, \"waiting_seconds\": null, "
+			      "1.000000002, \"mean\": 1.000000002, \"most\": 1.000000002, "
+			      "\"rank\": 0}, \"known_calls\": 0, \"waiting_seconds\": null, "
 			      "\"moving_seconds\": null, \"waiting\": null, \"moving\": null, ");
 	free(json);
 }

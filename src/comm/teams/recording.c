@@ -135,16 +135,18 @@ static bool
 send(void *context, const void *data, size_t bytes, int to)
 {
 	MPI_Request request = MPI_REQUEST_NULL;
-	return cs_gather_finish(cs_pmpi.Isend(data, (int)bytes, MPI_BYTE, recording.leaders[to], TAG,
-				    recording.comm, &request), &request);
+	return cs_gather_finish(cs_pmpi.Isend(data, (int)bytes, MPI_BYTE,
+					      recording.leaders[to], TAG, recording.comm,
+					      &request), &request);
 }
 
 static bool
 receive(void *context, void *data, size_t bytes, int from)
 {
 	MPI_Request request = MPI_REQUEST_NULL;
-	return cs_gather_finish(cs_pmpi.Irecv(data, (int)bytes, MPI_BYTE, recording.leaders[from], TAG,
-				    recording.comm, &request), &request);
+	return cs_gather_finish(cs_pmpi.Irecv(data, (int)bytes, MPI_BYTE,
+					      recording.leaders[from], TAG, recording.comm,
+					      &request), &request);
 }
 
 static uint64_t
@@ -164,7 +166,8 @@ synchronise(void)
 	bool is_good = leader != cs_engine.world_rank || cs_clocks_synchronise(&wire, &own);
 	if (!is_good)
 		own.at_ns = 0; /* marks the clock as not known */
-	if (!cs_gather_words(&own, sizeof own, recording.clocks, recording.comm) || !recording.clocks[leader].at_ns)
+	if (!cs_gather_words(&own, sizeof own, recording.clocks, recording.comm) ||
+	    !recording.clocks[leader].at_ns)
 		return;
 	cs_arrivals_add_clock(&recording.writer, &recording.clocks[leader]);
 	if (leader == cs_engine.world_rank && (recording.nodes > 1 || cs_engine.settings.arrivals))

@@ -21,9 +21,9 @@ bool cs_recording_prepare(void);
 /* Makes this rank's file, and synchronises the clocks if `is_agreed`: all ranks of MPI_COMM_WORLD
  * are here. Failures are logged, and the job goes on. */
 void cs_recording_open(bool is_agreed);
-/* Ends the recording, if there is one; collective if the clocks were synchronised. Merges the counts
- * of all ranks in rank 0's report, with the waiting times of the kept calls, if all ranks want a
- * report and have agreed on it at MPI_Init. */
+/* Ends the recording, if there is one; collective if the clocks were synchronised. Merges the
+ * counts of all ranks in rank 0's report, with the waiting times of the kept calls, if all ranks
+ * want a report and have agreed on it at MPI_Init. */
 void cs_recording_close(void);
 
 /* Are some calls kept? The same on all ranks. */

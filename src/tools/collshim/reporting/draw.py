@@ -101,7 +101,8 @@ def time_line(bins, each):
         y = 120
         for share, colour in zip(parts, ("var(--wait)", "var(--move)", "var(--unknown)")):
             if share > 0.002:
-                drawn.append(rect(50 + i * width, y - 120 * share, width + 0.3, 120 * share, colour))
+                drawn.append(rect(50 + i * width, y - 120 * share, width + 0.3, 120 * share,
+                                  colour))
                 y -= 120 * share
         drawn.append(rect(50 + i * width, 0, width, 120, "transparent",
                           "%s to %s: waiting %.0f %%, moving %.0f %%, not told apart %.0f %%" % (

@@ -38,7 +38,7 @@ class Elf:
             names = self.sections[section[6]][4]
             for at in range(section[4], section[4] + section[5], 24):
                 name, info, _, where, address, size = self.unpack("IBBHQQ", at)
-                if info & 15 == 2 and where:  # STT_FUNC
+                if info & 15 == 2 and where and size:  # STT_FUNC
                     end = self.data.index(b"\0", names + name)
                     text = self.data[names + name:end].decode("utf-8", "replace")
                     found.append((address, size, text))
@@ -71,7 +71,7 @@ def by_symbols(elf, addresses):
     starts = [function[0] for function in functions]
     for address in addresses:
         at = bisect.bisect_right(starts, address) - 1
-        if at >= 0 and (not functions[at][1] or address < sum(functions[at][:2])):
+        if at >= 0 and address < sum(functions[at][:2]):
             found[address] = functions[at][2]
     return found
 
