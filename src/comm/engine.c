@@ -224,7 +224,7 @@ start(void)
 	if (cs_engine.is_reporting)
 		report_facts();
 	if (cs_engine.settings.is_profile)
-		cs_profile_begin(cs_engine.door->lookup);
+		cs_profile_begin(cs_engine.door->lookup, sizeof(MPI_Request));
 	if (!cs_engine.world_rank)
 		cs_pmpi_tell(cs_engine.is_reporting);
 	return true;

@@ -5,7 +5,10 @@
  * of a name on average, at random distances so that no rhythm of the program is met, and counts it
  * for all since the last timed one. A name's stride grows while timing has taken more than a
  * SHARE-th of the thread's time, for calls that are short beside what timing one costs. A call that
- * the MPI makes of another one within is part of that. */
+ * the MPI makes of another one within is part of that.
+ *
+ * Waits and tests for requests of non-blocking collectives are a kind of their own: their requests'
+ * handles are kept from the start to the end. */
 #include "base/clock.h"
 #include "intercept/lookup.h"
 #include "trace/profile.h"
@@ -15,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #define SHARE 100
 #define SHORT 50           /* times the cost of timing it: a call that may be sampled */
@@ -23,13 +27,22 @@
 #define UNTIMED_NS 2       /* of a call that is only counted */
 
 enum call {
-#define PROFILED(name, lower, UPPER, arguments, kind) CALL_##name,
+#define PROFILED(name, lower, UPPER, arguments, kind, requests) CALL_##name,
 #include "intercept/profile.def"
 	CALLS
 };
 
-static const unsigned char kinds[CALLS] = {
-#define PROFILED(name, lower, UPPER, arguments, kind) [CALL_##name] = CS_REPORT_##kind,
+enum { STARTED = CS_REPORT_MPI_KINDS };
+#define CS_REPORT_STARTED STARTED
+static const unsigned char kinds[2 * CALLS] = {
+#define PROFILED(name, lower, UPPER, arguments, kind, requests) \
+	[CALL_##name] = CS_REPORT_##kind, [CALLS + CALL_##name] = CS_REPORT_NONBLOCKING,
+#include "intercept/profile.def"
+};
+
+enum requests { NONE, ONE, MANY, START };
+static const unsigned char requests_of[CALLS] = {
+#define PROFILED(name, lower, UPPER, arguments, kind, requests) [CALL_##name] = requests,
 #include "intercept/profile.def"
 };
 
@@ -46,28 +59,128 @@ struct timer {
 	struct {
 		uint32_t left, length, stride;
 		uint64_t duration; /* of the last timed one */
-	} gaps[CALLS];
+	} gaps[2 * CALLS]; /* the latter half: of calls for non-blocking collectives */
 };
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct timer timer;
 
-struct timing {
-	uint64_t start; /* 0: not timed */
-	bool is_outermost;
+/* --- requests of non-blocking collectives ----------------------------------------------------- */
+
+#define SLOTS 4096 /* a power of two; requests beyond it are taken for point-to-point ones */
+#define PROBES 16
+
+static _Atomic uint64_t slots[SLOTS]; /* keys; 0: free */
+static _Atomic uint32_t outstanding;
+static size_t request_bytes; /* in C; a Fortran request is an INTEGER */
+
+/* The words of a call, and in which language it was made. */
+struct words {
+	const long *word;
+	int count;
+	bool is_fortran;
 };
 
-static inline void
-begin(enum call call, struct timing *timing)
+/* A handle's value, which no request of the other language shares. */
+static uint64_t
+key_of(const struct words *words, const char *requests, size_t index)
+{
+	uint64_t value = 0;
+	size_t bytes = words->is_fortran ? sizeof(int) : request_bytes;
+	memcpy(&value, requests + index * bytes, bytes);
+	return value << 1 | words->is_fortran;
+}
+
+static _Atomic uint64_t *
+slot_of(uint64_t key, uint64_t wanted)
+{
+	for (uint64_t i = 0; i < PROBES; i++) {
+		_Atomic uint64_t *slot =
+			&slots[((key * UINT64_C(0x9e3779b97f4a7c15) >> 32) + i) % SLOTS];
+		if (atomic_load_explicit(slot, memory_order_relaxed) == wanted)
+			return slot;
+	}
+	return NULL;
+}
+
+static void
+keep_request(const struct words *words)
+{
+	const char *request = (const char *)words->word[words->count - 1];
+	uint64_t key = request ? key_of(words, request, 0) : 0, none = 0;
+	_Atomic uint64_t *slot = key > 1 && !slot_of(key, key) ? slot_of(key, 0) : NULL;
+	if (slot && atomic_compare_exchange_strong(slot, &none, key))
+		atomic_fetch_add(&outstanding, 1);
+}
+
+#define HELD 16
+
+/* Requests of a wait or test that are of non-blocking collectives. */
+struct held {
+	int count;
+	struct {
+		const char *request;
+		uint64_t key;
+	} of[HELD];
+};
+
+static void
+find_held(struct held *held, const struct words *words, bool are_many)
+{
+	long count = are_many ? words->is_fortran ? *(const int *)words->word[0] : words->word[0]
+			      : 1;
+	const char *requests = (const char *)words->word[are_many];
+	size_t bytes = words->is_fortran ? sizeof(int) : request_bytes;
+	for (int i = 0; requests && i < (int)count && held->count < HELD; i++) {
+		uint64_t key = key_of(words, requests, (size_t)i);
+		if (key > 1 && slot_of(key, key)) {
+			held->of[held->count].request = requests + (size_t)i * bytes;
+			held->of[held->count++].key = key;
+		}
+	}
+}
+
+/* Forgets those that are over: their handles have changed. */
+static void
+drop_held(const struct held *held, const struct words *words)
+{
+	for (int i = 0; i < held->count; i++) {
+		uint64_t key = held->of[i].key;
+		_Atomic uint64_t *slot = slot_of(key, key);
+		if (key_of(words, held->of[i].request, 0) != key && slot &&
+		    atomic_compare_exchange_strong(slot, &key, 0))
+			atomic_fetch_sub(&outstanding, 1);
+	}
+}
+
+/* --- times ------------------------------------------------------------------------------------ */
+
+struct timing {
+	uint64_t start; /* 0: not timed */
+	int gap;        /* its call's, or one of non-blocking collectives' */
+	bool is_outermost;
+	struct held held;
+};
+
+static inline __attribute__((always_inline)) void
+begin(enum call call, struct timing *timing, const struct words *words)
 {
 	char *frame = __builtin_frame_address(0);
-	*timing = (struct timing){ .start = 0 };
+	timing->start = 0;
+	timing->held.count = 0;
 	/* A frame that an exception or longjmp has left behind is no deeper than a later call. */
-	if ((timer.frame && frame < timer.frame) ||
-	    !atomic_load_explicit(&sink, memory_order_relaxed))
+	timing->is_outermost = (!timer.frame || frame >= timer.frame) &&
+			       atomic_load_explicit(&sink, memory_order_relaxed);
+	if (!timing->is_outermost)
 		return;
-	timing->is_outermost = true;
 	timer.frame = frame;
-	if (timer.gaps[call].left > 1)
-		timer.gaps[call].left--;
+	if (kinds[call] == STARTED)
+		return;
+	timing->gap = call;
+	if (requests_of[call] != NONE && outstanding) {
+		find_held(&timing->held, words, requests_of[call] == MANY);
+		timing->gap += timing->held.count ? CALLS : 0;
+	}
+	if (timer.gaps[timing->gap].left > 1)
+		timer.gaps[timing->gap].left--;
 	else
 		timing->start = cs_clock_ns();
 }
@@ -82,61 +195,65 @@ random_number(void)
 	return bits ^ (bits >> 31);
 }
 
-/* The distance to the next timed call of the name. */
+/* The distance to the next timed call of that name and kind. */
 static void
-plan_next(enum call call, uint64_t duration, uint64_t now)
+plan_next(int gap, uint64_t duration, uint64_t now)
 {
 	uint64_t cost = atomic_load_explicit(&cost_ns, memory_order_relaxed);
 	uint64_t allowed = (now - timer.begun) / SHARE + FREE * cost;
-	uint32_t stride = timer.gaps[call].stride ? timer.gaps[call].stride : 1;
+	uint32_t stride = timer.gaps[gap].stride ? timer.gaps[gap].stride : 1;
 	timer.spent += cost;
-	timer.gaps[call].duration = duration;
+	timer.gaps[gap].duration = duration;
 	if (timer.spent > allowed && duration < SHORT * cost && stride < MOST_STRIDE)
 		stride *= 2;
 	else if (timer.spent < allowed / 2 && stride > 1)
 		stride /= 2;
-	timer.gaps[call].stride = stride;
-	timer.gaps[call].length = stride == 1 ? 1
+	timer.gaps[gap].stride = stride;
+	timer.gaps[gap].length = stride == 1 ? 1
 				  : (uint32_t)(1 + random_number() % (2 * stride - 1));
-	timer.gaps[call].left = timer.gaps[call].length;
+	timer.gaps[gap].left = timer.gaps[gap].length;
 }
 
 static void
-note(enum call call, uint64_t start)
+note(int gap, uint64_t start)
 {
 	uint64_t now = cs_clock_ns(), duration = now - start;
-	uint32_t calls = timer.gaps[call].length ? timer.gaps[call].length : 1;
+	uint32_t calls = timer.gaps[gap].length ? timer.gaps[gap].length : 1;
 	cs_profile_sink *to = atomic_load_explicit(&sink, memory_order_acquire);
 	if (!timer.begun) {
 		timer.begun = start;
 		timer.random = start ^ (uintptr_t)&timer;
 	}
 	if (to)
-		to(kinds[call], calls, duration * calls);
+		to(kinds[gap], calls, duration * calls);
 	atomic_fetch_add_explicit(&timed, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&counted, calls, memory_order_relaxed);
-	plan_next(call, duration, now);
+	plan_next(gap, duration, now);
 }
 
-static inline void
-end(enum call call, const struct timing *timing)
+static inline __attribute__((always_inline)) void
+end(enum call call, const struct timing *timing, const struct words *words)
 {
 	if (!timing->is_outermost)
 		return;
 	timer.frame = NULL;
 	if (timing->start)
-		note(call, timing->start);
+		note(timing->gap, timing->start);
+	if (requests_of[call] == START)
+		keep_request(words);
+	else if (timing->held.count)
+		drop_held(&timing->held, words);
 }
 
 /* Counts this thread's calls since the last timed ones. */
 static void
 count_rest(cs_profile_sink *to)
 {
-	for (int call = 0; call < CALLS; call++) {
-		uint32_t calls = timer.gaps[call].length - timer.gaps[call].left;
+	for (int gap = 0; gap < 2 * CALLS; gap++) {
+		uint32_t calls = timer.gaps[gap].length - timer.gaps[gap].left;
 		if (calls)
-			to(kinds[call], calls, timer.gaps[call].duration * calls);
-		timer.gaps[call].left = timer.gaps[call].length;
+			to(kinds[gap], calls, timer.gaps[gap].duration * calls);
+		timer.gaps[gap].left = timer.gaps[gap].length;
 	}
 }
 
@@ -161,9 +278,9 @@ measure_cost(void)
 		uint64_t start = cs_clock_ns();
 		for (int i = 0; i < CALLS_OF_ROW; i++) {
 			struct timing timing;
-			timer.gaps[0].left = 0;
-			begin(0, &timing);
-			end(0, &timing);
+			timer.gaps[CALL_Send].left = 0;
+			begin(CALL_Send, &timing, NULL);
+			end(CALL_Send, &timing, NULL);
 		}
 		uint64_t taken = (cs_clock_ns() - start) / CALLS_OF_ROW;
 		best = taken < best ? taken : best;
@@ -175,8 +292,9 @@ measure_cost(void)
 __attribute__((visibility("default"))) cs_profile_attach_fn collshim_profile_attach;
 
 void
-collshim_profile_attach(cs_profile_sink *to)
+collshim_profile_attach(cs_profile_sink *to, size_t bytes)
 {
+	request_bytes = bytes;
 	if (to && !cost_ns) {
 		atomic_store(&sink, hear_nothing);
 		cost_ns = measure_cost();
@@ -263,8 +381,8 @@ find(void *_Atomic *target, const char *name, void *caller)
 #define MORE_11 13
 #define MORE_12 14
 
-#define EXPORT(symbol, call, n) EXPORT_N(symbol, call, n)
-#define EXPORT_N(symbol, call, n)                                                                  \
+#define EXPORT(symbol, call, n, is_fortran) EXPORT_N(symbol, call, n, is_fortran)
+#define EXPORT_N(symbol, call, n, is_fortran)                                                      \
 	__attribute__((visibility("default"))) long symbol(PARAMS_##n);                            \
 	long symbol(PARAMS_##n)                                                                    \
 	{                                                                                          \
@@ -272,16 +390,18 @@ find(void *_Atomic *target, const char *name, void *caller)
 		void *to = atomic_load_explicit(&target, memory_order_acquire);                    \
 		if (!to)                                                                           \
 			to = find(&target, #symbol, __builtin_return_address(0));                  \
+		long word[] = { WORDS_##n };                                                       \
+		struct words words = { word, n - 2 * is_fortran, is_fortran };                     \
 		struct timing timing;                                                              \
-		begin(call, &timing);                                                              \
+		begin(call, &timing, &words);                                                      \
 		long result = ((long (*)(PARAMS_##n))to)(WORDS_##n);                               \
-		end(call, &timing);                                                                \
+		end(call, &timing, &words);                                                        \
 		return result;                                                                     \
 	}
-#define PROFILED(name, lower, UPPER, n, kind)                                                      \
-	EXPORT(MPI_##name, CALL_##name, n)                                                         \
-	EXPORT(mpi_##lower##_, CALL_##name, MORE_##n)                                              \
-	EXPORT(mpi_##lower##__, CALL_##name, MORE_##n)                                             \
-	EXPORT(mpi_##lower##_f08_, CALL_##name, MORE_##n)                                          \
-	EXPORT(mpi_##lower##_f08ts_, CALL_##name, MORE_##n)
+#define PROFILED(name, lower, UPPER, n, kind, requests)                                            \
+	EXPORT(MPI_##name, CALL_##name, n, false)                                                  \
+	EXPORT(mpi_##lower##_, CALL_##name, MORE_##n, true)                                        \
+	EXPORT(mpi_##lower##__, CALL_##name, MORE_##n, true)                                       \
+	EXPORT(mpi_##lower##_f08_, CALL_##name, MORE_##n, true)                                    \
+	EXPORT(mpi_##lower##_f08ts_, CALL_##name, MORE_##n, true)
 #include "intercept/profile.def"

@@ -5,7 +5,7 @@ static cs_profile_attach_fn *attach;
 static cs_profile_cost_fn *cost;
 
 void
-cs_profile_begin(void *(*lookup)(const char *name))
+cs_profile_begin(void *(*lookup)(const char *name), size_t request_bytes)
 {
 	attach = (cs_profile_attach_fn *)lookup(CS_PROFILE_ATTACH);
 	cost = (cs_profile_cost_fn *)lookup(CS_PROFILE_COST);
@@ -13,7 +13,7 @@ cs_profile_begin(void *(*lookup)(const char *name))
 	if (!attach || !cost)
 		return;
 	cs_report_mpi_measured();
-	attach(cs_report_mpi);
+	attach(cs_report_mpi, request_bytes);
 }
 
 void
@@ -22,7 +22,7 @@ cs_profile_end(void)
 	if (!attach || !cost)
 		return;
 	uint64_t each, all = cost(&each);
-	attach(NULL);
+	attach(NULL, 0);
 	cs_report_number("profile overhead ns", all);
 	cs_report_number("profile cost of a timed call ns", each);
 }

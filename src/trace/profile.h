@@ -20,15 +20,15 @@ typedef void cs_profile_sink(enum cs_report_mpi_kind kind, uint64_t calls, uint6
 /* Names and types of the functions that collshim-profile.so exports beside the MPI's. */
 #define CS_PROFILE_ATTACH "collshim_profile_attach"
 #define CS_PROFILE_COST "collshim_profile_cost"
-/* Calls are timed from now on; NULL: no more. */
-typedef void cs_profile_attach_fn(cs_profile_sink *sink);
+/* Calls are timed from now on; NULL: no more. request_bytes: of a request's handle in C. */
+typedef void cs_profile_attach_fn(cs_profile_sink *sink, size_t request_bytes);
 /* Nanoseconds that timing took on this rank so far; in *each those of one timed call, measured at
  * the start. */
 typedef uint64_t cs_profile_cost_fn(uint64_t *each);
 
 /* Begins to count other MPI calls in the report. `lookup` finds a symbol of a preloaded library, or
- * returns NULL. */
-void cs_profile_begin(void *(*lookup)(const char *name));
+ * returns NULL. request_bytes: as above. */
+void cs_profile_begin(void *(*lookup)(const char *name), size_t request_bytes);
 /* Ends it, and puts into the report what it took. Does nothing if it was not begun. */
 void cs_profile_end(void);
 

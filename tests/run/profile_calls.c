@@ -12,6 +12,10 @@
 #define LOOK 20
 
 long profile_test_mpi(void);
+long MPI_Ibarrier(long comm, long request);
+long MPI_Isend(long a, long b, long c, long d, long e, long f, long request);
+long MPI_Wait(long request, long status);
+long MPI_Waitall(long count, long requests, long statuses);
 long MPI_Iprobe(long a, long b, long c, long d, long e);
 long MPI_Send(long a, long b, long c, long d, long e, long f);
 long MPI_Sendrecv(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,
@@ -138,6 +142,32 @@ a_call_that_never_returns_ends_no_counting(void)
 }
 
 static void
+waits_for_nonblocking_collectives_are_a_kind_of_their_own(void)
+{
+	int requests[4];
+	clear();
+	for (int i = 0; i < 20; i++) {
+		MPI_Ibarrier(0, (long)&requests[0]);
+		MPI_Isend(0, 0, 0, 0, 0, 0, (long)&requests[1]);
+		MPI_Wait((long)&requests[1], 0); /* p2p, beside an outstanding barrier */
+		MPI_Wait((long)&requests[0], 0);
+		for (int k = 0; k < 3; k++)
+			MPI_Isend(0, 0, 0, 0, 0, 0, (long)&requests[k]);
+		MPI_Ibarrier(0, (long)&requests[3]);
+		MPI_Waitall(4, (long)requests, 0);
+		MPI_Isend(0, 0, 0, 0, 0, 0, (long)&requests[2]);
+		MPI_Waitall(1, (long)&requests[2], 0);
+	}
+	/* Starts of collectives are the report's to count. */
+	CHECK(calls[CS_REPORT_NONBLOCKING] == 20 * 2 &&
+	      times[CS_REPORT_NONBLOCKING] == 20 * (7000 + 9000 + 2 * LOOK), "%llu calls, %llu ns",
+	      (unsigned long long)calls[CS_REPORT_NONBLOCKING],
+	      (unsigned long long)times[CS_REPORT_NONBLOCKING]);
+	CHECK(calls[CS_REPORT_POINT_TO_POINT] == 20 * 7 && calls[CS_REPORT_OTHER_MPI] == 0, "%llu",
+	      (unsigned long long)calls[CS_REPORT_POINT_TO_POINT]);
+}
+
+static void
 fortran_names_arrive_with_all_their_words(void)
 {
 	clear();
@@ -150,7 +180,7 @@ fortran_names_arrive_with_all_their_words(void)
 static void
 nothing_is_counted_when_nobody_hears(void)
 {
-	collshim_profile_attach(NULL);
+	collshim_profile_attach(NULL, 0);
 	clear();
 	CHECK(MPI_Send(1, 2, 3, 4, 5, 6) == 21, "the words");
 	CHECK(calls[CS_REPORT_POINT_TO_POINT] == 0, "counted");
@@ -160,11 +190,12 @@ int
 main(void)
 {
 	CHECK(profile_test_mpi() == 0, "no MPI");
-	collshim_profile_attach(hear);
+	collshim_profile_attach(hear, sizeof(int));
 	calls_that_take_long_are_all_timed();
 	short_calls_in_a_loop_are_sampled_at_2_percent_at_most();
 	a_call_within_a_call_is_part_of_it();
 	a_call_that_never_returns_ends_no_counting();
+	waits_for_nonblocking_collectives_are_a_kind_of_their_own();
 	fortran_names_arrive_with_all_their_words();
 	nothing_is_counted_when_nobody_hears();
 	if (!failures)

@@ -1,5 +1,5 @@
 /* Calls of known numbers, for real_test: CALLS of each of four kinds of point-to-point calls, one
- * bcast, two others. With an argument it ends with that exit code after a line of stdin. */
+ * bcast, one non-blocking barrier, two others. With an argument it ends with that exit code after a line of stdin. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +25,8 @@ main(int argc, char **argv)
 			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
+	MPI_Wait(&requests[0], statuses);
 	MPI_Comm_dup(MPI_COMM_WORLD, &copy);
 	MPI_Comm_free(&copy);
 	MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &copy);

@@ -24,10 +24,13 @@ class Parts:
         self.collectives = found.part("collectives") or 0
         self.waiting, self.moving = found.waiting(), found.moving()
         self.point_to_point, self.other = found.part("point_to_point"), found.part("other")
-        known = sum(part or 0 for part in (self.collectives, self.point_to_point, self.other))
+        self.nonblocking = found.part("nonblocking")    # waits and tests for them
+        known = sum(part or 0 for part in (self.collectives, self.point_to_point, self.other,
+                                           self.nonblocking))
         self.program = max(0, self.run - known)
-        # Where the parts are not known all of the time in collectives may be moving.
-        self.most = (self.collectives if self.moving is None else self.moving) * found.servable()
+        # Time whose parts are not known may be moving, all of it.
+        self.most = (self.collectives if self.moving is None else self.moving) * \
+            found.servable() + (self.nonblocking or 0)
 
     def share(self, seconds):
         return seconds / self.run if self.run else 0
@@ -46,8 +49,10 @@ class Parts:
         yield "profile of a run by the MPI alone: %s" % self.found.shape()
         yield "  run              %9s          from MPI_Init to MPI_Finalize; below, of a rank in " \
             "the mean" % seconds_text(self.run)
-        rows = (("collectives", self.collectives), ("point-to-point", self.point_to_point),
-                ("other MPI calls", self.other), ("the program", self.program))
+        rows = [("collectives", self.collectives), ("point-to-point", self.point_to_point),
+                ("other MPI calls", self.other), ("the program", self.program)]
+        if self.nonblocking:
+            rows.insert(1, ("their requests", self.nonblocking))
         for name, seconds in rows:
             if seconds is None:
                 yield "  %-16s not measured" % name
@@ -57,6 +62,8 @@ class Parts:
             if name == "collectives" and self.waiting is not None and self.moving is not None:
                 text += "  %s waiting for late ranks, %s moving data" % (
                     seconds_text(self.waiting), seconds_text(self.moving))
+            elif name == "their requests":
+                text += "  waits and tests for non-blocking collectives"
             yield text
         yield self.verdict()
         overhead = self.overhead()
@@ -80,9 +87,11 @@ class Parts:
                     "%s (%.0f %%)" % (name, 100 * self.share(seconds))
                     for name, seconds in self.largest()[:2]) or "nothing that was measured")
         return "the most that collshim could gain is about %s: the time in which collectives that " \
-            "it serves move data%s; waiting for late ranks would stay. --compare measures what " \
+            "it serves move data%s%s; waiting for late ranks would stay. --compare measures what " \
             "it does gain" % (most, "" if self.moving is not None else
-                              " or wait, which was not told apart")
+                              " or wait, which was not told apart",
+                              " and in which non-blocking ones are waited for"
+                              if self.nonblocking else "")
 
 
 def show(text):
