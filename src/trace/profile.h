@@ -1,5 +1,5 @@
-/* trace/profile.h — a profile (COLLSHIM_PROFILE): the MPI underneath does everything, and each rank's
- * other MPI calls are timed beside its collectives.
+/* trace/profile.h — a profile (COLLSHIM_PROFILE): the MPI underneath does everything, and each
+ * rank's other MPI calls are timed beside its collectives.
  *
  *   app -> libcollshim.so -> collshim-profile.so -> the MPI
  *          collectives       other calls: timed, and told to a module's sink

@@ -1,5 +1,6 @@
 /* Calls of known numbers, for real_test: CALLS of each of four kinds of point-to-point calls, one
- * bcast, one non-blocking barrier, two others. With an argument it ends with that exit code after a line of stdin. */
+ * bcast, one non-blocking barrier, two others. With an argument it ends with that exit code after a
+ * line of stdin. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -209,7 +209,8 @@ def set_rules(options, variables, before):
 
 
 def has_file_of_parts(options):
-    """Open MPI's --app FILE has the programs with their options: others on the line do not count."""
+    """Open MPI's --app FILE has the programs with their options: others on the line count for
+    nothing."""
     return any(word.lstrip("-") == "app" for word in options)
 
 

@@ -10,10 +10,10 @@ USAGE = """\
 collshim-run - runs an MPI program with collshim, or says what that could gain, or does.
 
   collshim-run [options] LAUNCHER ... PROGRAM ...             with collshim
-  collshim-run --profile [options] LAUNCHER ... PROGRAM ...   one run, without it: where the time is,
-                                                              and the most that could be gained
-  collshim-run --compare [options] LAUNCHER ... PROGRAM ...   runs with and without it by turns, and
-                                                              a verdict
+  collshim-run --profile [options] LAUNCHER ... PROGRAM ...   one run, without it: where the time
+                                                              is, the most that could be gained
+  collshim-run --compare [options] LAUNCHER ... PROGRAM ...   runs with and without it by turns,
+                                                              and a verdict
 
 LAUNCHER is %s (also with a wrapper before it, as time(1)); a line without one is
 run with the variables in its environment. The library and the COLLSHIM_ variables of the

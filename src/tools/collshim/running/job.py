@@ -99,7 +99,8 @@ class Quiet:
         """Returns Done. Raises NoTime; and whatever comes while it runs, the job being ended."""
         self.number += 1
         report = os.path.join(self.folder, "report-%d.json" % self.number)
-        line, environment = line_with(self.args, self.library, dict(more, **report_variable(report)))
+        more = dict(more, **report_variable(report))
+        line, environment = line_with(self.args, self.library, more)
         paths = {name: os.path.join(self.folder, name) for name in ("stdout", "stderr")}
         start, job = time.monotonic(), None
         with open(self.input, "rb") as input, open(paths["stdout"], "wb") as output, \

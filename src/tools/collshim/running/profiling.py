@@ -37,8 +37,9 @@ class Parts:
 
     def largest(self):
         """The names of the parts outside of what could be gained, those with most time first."""
-        parts = {"the program itself": self.program, "point-to-point calls": self.point_to_point,
-                 "other MPI calls": self.other, "waiting for late ranks in collectives": self.waiting}
+        parts = {"the program itself": self.program,
+                 "point-to-point calls": self.point_to_point, "other MPI calls": self.other,
+                 "waiting for late ranks in collectives": self.waiting}
         return sorted(((name, seconds) for name, seconds in parts.items() if seconds),
                       key=lambda pair: -pair[1])
 
@@ -47,8 +48,8 @@ class Parts:
 
     def lines(self):
         yield "profile of a run by the MPI alone: %s" % self.found.shape()
-        yield "  run              %9s          from MPI_Init to MPI_Finalize; below, of a rank in " \
-            "the mean" % seconds_text(self.run)
+        yield "  run              %9s           from MPI_Init to MPI_Finalize; this and the parts " \
+            "are of a rank in the mean" % seconds_text(self.run)
         rows = [("collectives", self.collectives), ("point-to-point", self.point_to_point),
                 ("other MPI calls", self.other), ("the program", self.program)]
         if self.nonblocking:
@@ -86,12 +87,11 @@ class Parts:
                 "%.0f %%. The time is in %s" % (most, 100 * SMALL, " and ".join(
                     "%s (%.0f %%)" % (name, 100 * self.share(seconds))
                     for name, seconds in self.largest()[:2]) or "nothing that was measured")
-        return "the most that collshim could gain is about %s: the time in which collectives that " \
-            "it serves move data%s%s; waiting for late ranks would stay. --compare measures what " \
-            "it does gain" % (most, "" if self.moving is not None else
-                              " or wait, which was not told apart",
-                              " and in which non-blocking ones are waited for"
-                              if self.nonblocking else "")
+        return "the most that collshim could gain is about %s: the time in which collectives " \
+            "that it serves move data%s%s; waiting for late ranks would stay. --compare " \
+            "measures what it does gain" % (
+                most, "" if self.moving is not None else " or wait, which was not told apart",
+                " and in which non-blocking ones are waited for" if self.nonblocking else "")
 
 
 def show(text):

@@ -77,8 +77,8 @@ class Comparison:
             return "%s, and it takes %d" % ("no turn was done" if not turns else "only %d turn%s "
                                             "done" % (turns, " was" if turns == 1 else "s were"),
                                             LEAST)
-        kind, spread = max((("without", spread_of(self.without)), ("with", spread_of(self.with_it))),
-                           key=lambda pair: pair[1])
+        sides = ("without", spread_of(self.without)), ("with", spread_of(self.with_it))
+        kind, spread = max(sides, key=lambda pair: pair[1])
         return "the runs %s collshim differ by %.0f %% among themselves" % (
             kind, 100 * spread) if spread > SPREAD else ""
 
