@@ -133,6 +133,7 @@ at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 	if (cs_engine.is_reporting && cs_engine.settings.is_disabled &&
 	    cs_engine.world_rank == 0) {
 		cs_report_uncounted("disabled by COLLSHIM_DISABLE; calls were not counted");
+		cs_report_alone(cs_engine.world_size, "the library was disabled");
 		cs_report_write(cs_engine.settings.report);
 	}
 	cs_recording_close();

@@ -230,6 +230,19 @@ cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imba
 	}
 }
 
+struct cs_report_row *
+cs_selection_row(const struct cs_selector *selector, int form, const struct cs_choice *choice,
+		 enum cs_coll coll, size_t bytes)
+{
+	const struct cs_algorithm *algorithm = choice->algorithm;
+	char words[256];
+	const char *place = cs_selector_rule_words(selector, coll, choice->reason, words,
+						   sizeof words);
+	return cs_report_rule_row(form + (int)coll, bytes, !algorithm,
+				  algorithm ? algorithm->name : "host",
+				  place ? words : choice->reason, place);
+}
+
 static struct cs_report_row *
 row_of(const struct cs_selector *selector, struct cs_cached_choice *cached, enum cs_coll coll,
        size_t bytes)
@@ -239,15 +252,8 @@ row_of(const struct cs_selector *selector, struct cs_cached_choice *cached, enum
 	if (!cached->rows)
 		return NULL;
 	struct cs_report_row **row = &cached->rows[cs_report_bin(bytes)];
-	const struct cs_algorithm *algorithm = cached->choice.algorithm;
-	char words[256];
-	if (*row)
-		return *row;
-	const char *place = cs_selector_rule_words(selector, coll, cached->choice.reason, words,
-						   sizeof words);
-	*row = cs_report_rule_row((int)coll, bytes, !algorithm,
-				  algorithm ? algorithm->name : "host",
-				  place ? words : cached->choice.reason, place);
+	if (!*row)
+		*row = cs_selection_row(selector, 0, &cached->choice, coll, bytes);
 	return *row;
 }
 

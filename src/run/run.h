@@ -190,6 +190,12 @@ struct cs_report_row *cs_selection_count(struct cs_selection *selection,
 					 enum cs_coll coll, size_t bytes,
 					 uint64_t nanoseconds);
 
+/* The report's row of such calls by a choice, in words if a rule made it. `form`: 0,
+ * CS_NONBLOCKING or CS_PERSISTENT. */
+struct cs_report_row *cs_selection_row(const struct cs_selector *selector, int form,
+				       const struct cs_choice *choice, enum cs_coll coll,
+				       size_t bytes);
+
 /* Adds time outside of the algorithm to the reported time of calls by that choice. */
 void cs_selection_spend(const struct cs_selection *selection, struct cs_cached_choice *cached,
 			size_t bytes, uint64_t nanoseconds);

@@ -520,13 +520,13 @@ cs_report_over_ranks(uint64_t (*of)(const struct cs_report_rank *rank))
 uint64_t
 cs_report_rank_waiting(const struct cs_report_rank *rank)
 {
-	return cs_report_scale(rank->waiting, rank->nanoseconds, rank->known_ns);
+	return rank->waiting;
 }
 
 uint64_t
 cs_report_rank_moving(const struct cs_report_rank *rank)
 {
-	return rank->known_ns ? rank->nanoseconds - cs_report_rank_waiting(rank) : 0;
+	return rank->known_ns > rank->waiting ? rank->known_ns - rank->waiting : 0;
 }
 
 bool

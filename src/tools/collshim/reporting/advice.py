@@ -3,6 +3,7 @@
 from collshim.reporting.draw import seconds_text
 
 LITTLE = 0.02  # share of the run below which collectives do not matter
+FEW = 10       # sampled calls, of which less say nothing
 OFTEN = 0.5    # of the calls in which a rank comes last
 
 
@@ -18,7 +19,8 @@ def shares(data):
     def of(name):
         return mean((mpi.get(name) or {}).get("seconds")) or 0
 
-    inside, waiting, moving = of("collectives"), mean(data.get("waiting")), mean(data.get("moving"))
+    inside = of("collectives") + of("nonblocking")
+    waiting, moving = mean(data.get("waiting")), mean(data.get("moving"))
     is_measured = bool(mpi.get("point_to_point"))
     rest = max(run - inside - of("point_to_point") - of("other"), 0)
     parts = [("computing" if is_measured else "not in collectives", rest, "var(--compute)")]
@@ -30,16 +32,22 @@ def shares(data):
     else:
         parts += [("waiting for late ranks", waiting, "var(--wait)"),
                   ("moving data", moving, "var(--move)")]
+        if inside - waiting - moving > 0.001 * run:
+            parts.append(("collectives, not told apart", inside - waiting - moving,
+                          "var(--unknown)"))
     return parts
 
 
 def verdict(data):
     run = mean(data.get("run"))
     inside = mean(((data.get("mpi") or {}).get("collectives") or {}).get("seconds"))
+    if data.get("uncounted"):
+        return "Nothing is known of this run's calls: %s." % data["uncounted"]
     if not run or inside is None:
         return ""
     waiting, moving, gain = mean(data.get("waiting")), mean(data.get("moving")), data.get(
         "gain_seconds")
+    inside += mean((data["mpi"].get("nonblocking") or {}).get("seconds")) or 0
     part = "%s of a run of %s (%.1f %%)" % (seconds_text(inside), seconds_text(run),
                                            100 * inside / run)
     if inside < LITTLE * run:
@@ -50,6 +58,8 @@ def verdict(data):
     if waiting is not None:
         text += ": %s waiting for late ranks, %s moving data" % (seconds_text(waiting),
                                                                seconds_text(moving))
+        if inside - waiting - moving > 0.1 * inside:
+            text += ", %s not told apart" % seconds_text(inside - waiting - moving)
     text += "."
     if gain is not None and gain > 0:
         text += (" By the calls that were given to the MPI to compare, the library saved %s "
@@ -75,7 +85,7 @@ def last_shares(late):
         calls += 1
         rank = late["ranks"][times.index(max(times))]
         counts[rank] = counts.get(rank, 0) + 1
-    return {rank: count / calls for rank, count in counts.items()} if calls else {}
+    return {rank: count / calls for rank, count in counts.items()} if calls >= FEW else {}
 
 
 def of_lateness(data):

@@ -95,23 +95,23 @@ def heat_map(matrix, top_text, bottom_text, left_text, right_text, breaks=()):
 
 def time_line(bins, each):
     """bins: (waiting, moving, others) shares of each bin, of 1."""
-    width = 900 / max(len(bins), 1)
+    width = 896 / max(len(bins), 1)
     drawn = []
     for i, parts in enumerate(bins):
         y = 120
         for share, colour in zip(parts, ("var(--wait)", "var(--move)", "var(--unknown)")):
             if share > 0.002:
-                drawn.append(rect(50 + i * width, y - 120 * share, width + 0.3, 120 * share,
+                drawn.append(rect(64 + i * width, y - 120 * share, width + 0.3, 120 * share,
                                   colour))
                 y -= 120 * share
-        drawn.append(rect(50 + i * width, 0, width, 120, "transparent",
+        drawn.append(rect(64 + i * width, 0, width, 120, "transparent",
                           "%s to %s: waiting %.0f %%, moving %.0f %%, not told apart %.0f %%" % (
                               (seconds_text(i * each), seconds_text((i + 1) * each)) +
                               tuple(100 * share for share in parts))))
-    drawn += ['<line x1="50" x2="950" y1="120" y2="120" class="axis"/>',
-              text(46, 12, "100 %", "end"), text(46, 120, "0", "end"), text(50, 138, "0 s"),
-              text(950, 138, seconds_text(len(bins) * each), "end")]
-    return svg(960, 144, drawn, "share of the run in collectives, over time")
+    drawn += ['<line x1="64" x2="960" y1="120" y2="120" class="axis"/>',
+              text(60, 12, "100 %", "end"), text(60, 120, "0", "end"), text(64, 138, "0 s"),
+              text(960, 138, seconds_text(len(bins) * each), "end")]
+    return svg(964, 144, drawn, "share of the run in collectives, over time")
 
 
 def bars_by_rank(waiting, moving):
@@ -123,21 +123,21 @@ def bars_by_rank(waiting, moving):
              for group in groups]
     moves = [sum((moving[k] or 0) for k in group) / len(group) for group in groups]
     most = max([wait + move for wait, move in zip(waits, moves)] + [1e-12])
-    width, drawn = 900 / columns, []
+    width, drawn = 896 / columns, []
     for i, (wait, move) in enumerate(zip(waits, moves)):
         high, low = 110 * wait / most, 110 * move / most
         name = "rank %d" % groups[i][0] if count == columns else "ranks %d to %d" % (groups[i][0],
                                                                                   groups[i][-1])
         gap = 1 if width > 4 else 0
-        drawn.append(rect(50 + i * width, 120 - low, width - gap, low,
+        drawn.append(rect(64 + i * width, 120 - low, width - gap, low,
                           "var(--move)" if waiting else "var(--unknown)",
                           "%s: %s" % (name, seconds_text(wait + move))))
-        drawn.append(rect(50 + i * width, 120 - low - high, width - gap, high, "var(--wait)",
+        drawn.append(rect(64 + i * width, 120 - low - high, width - gap, high, "var(--wait)",
                           "%s: waiting %s" % (name, seconds_text(wait))))
-    drawn += ['<line x1="50" x2="950" y1="120" y2="120" class="axis"/>',
-              text(46, 16, seconds_text(most), "end"), text(46, 120, "0", "end"),
-              text(50, 138, "rank 0"), text(950, 138, "rank %d" % (count - 1), "end")]
-    return svg(960, 144, drawn, "time in collectives by rank")
+    drawn += ['<line x1="64" x2="960" y1="120" y2="120" class="axis"/>',
+              text(60, 16, seconds_text(most), "end"), text(60, 120, "0", "end"),
+              text(64, 138, "rank 0"), text(960, 138, "rank %d" % (count - 1), "end")]
+    return svg(964, 144, drawn, "time in collectives by rank")
 
 
 def histogram(first, counts, name):

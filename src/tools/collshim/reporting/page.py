@@ -99,9 +99,25 @@ def advised(data):
         for seconds, text in found) if found else ""
 
 
+def divide(site, rows):
+    """Waiting and moving of a site of which nothing is known, as of all such calls."""
+    if site["waiting"] or not site["time"]:
+        return
+    row = rows.get((site["collective"], site["bin_low"], site["algorithm"]))
+    if row and row["waiting"] and row["time"]["mean"]:
+        for name in ("waiting", "moving"):
+            part = row[name]["mean"] / row["time"]["mean"]
+            site[name] = {key: value if key == "rank" else value * part
+                          for key, value in site["time"].items()}
+
+
 def sites(data):
     found = data.get("sites") or []
     name_sites(found)
+    rows = {(row["collective"], row["bin_low"], row["algorithm"]): row
+            for row in data.get("rows") or []}
+    for site in found:
+        divide(site, rows)
     rows = [[cell(site["where"], more=' title="%s+%#x"' % (
         escape(str(site.get("module")), True), site["offset"])), cell(site["collective"]),
              cell(site["bin_low"] or 0, size_text(site), ' class="n"'), cell(algorithm_text(site)),

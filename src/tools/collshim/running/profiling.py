@@ -28,9 +28,10 @@ class Parts:
         known = sum(part or 0 for part in (self.collectives, self.point_to_point, self.other,
                                            self.nonblocking))
         self.program = max(0, self.run - known)
-        # Time whose parts are not known may be moving, all of it.
-        self.most = (self.collectives if self.moving is None else self.moving) * \
-            found.servable() + (self.nonblocking or 0)
+        # Time that was not told apart may be moving, all of it.
+        self.unknown = max(0, self.collectives - (self.waiting or 0) - (self.moving or 0))
+        self.most = (self.collectives - (self.waiting or 0)) * found.servable() + \
+            (self.nonblocking or 0)
 
     def share(self, seconds):
         return seconds / self.run if self.run else 0
@@ -63,6 +64,8 @@ class Parts:
             if name == "collectives" and self.waiting is not None and self.moving is not None:
                 text += "  %s waiting for late ranks, %s moving data" % (
                     seconds_text(self.waiting), seconds_text(self.moving))
+                if self.share(self.unknown) > 0.001:
+                    text += ", %s not told apart" % seconds_text(self.unknown)
             elif name == "their requests":
                 text += "  waits and tests for non-blocking collectives"
             yield text
@@ -90,7 +93,8 @@ class Parts:
         return "the most that collshim could gain is about %s: the time in which collectives " \
             "that it serves move data%s%s; waiting for late ranks would stay. --compare " \
             "measures what it does gain" % (
-                most, "" if self.moving is not None else " or wait, which was not told apart",
+                most, " or wait, which was not told apart"
+                if self.unknown > 0.1 * self.collectives else "",
                 " and in which non-blocking ones are waited for" if self.nonblocking else "")
 
 
