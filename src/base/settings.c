@@ -232,6 +232,9 @@ static const struct cs_setting rows[] = {
 								  "the MPI underneath",
 	  &cs_flag_kind,
 	  FIELD(is_disabled), .is_agreed = true },
+	{ "PROFILE", "0 or 1 (or no, off, false; yes, on, true)",
+	  "1: the MPI underneath does everything, and is timed for the report (collshim-run "
+	  "--profile sets it)", &cs_flag_kind, FIELD(is_profile), .is_agreed = true },
 	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only",
 	  &cs_count_kind, FIELD(verbosity), .high = 2 },
 	{ "REPORT", "0 or 1 (or no, off, false; yes, on, true), json, or a path",
@@ -417,11 +420,22 @@ read_all(struct cs_settings *settings, FILE *out)
 	return wrong + warn_unknown(out);
 }
 
+static void
+leave_all_to_mpi(struct cs_settings *settings)
+{
+	for (size_t i = 0; i < sizeof settings->force / sizeof *settings->force; i++)
+		settings->force[i] = "host";
+	settings->is_adaptive = settings->is_nonblocking = settings->is_reproducible = false;
+	settings->adapt_file = NULL;
+}
+
 void
 cs_settings_read(struct cs_settings *settings)
 {
 	int saved = errno;
 	read_all(settings, NULL);
+	if (settings->is_profile)
+		leave_all_to_mpi(settings);
 	cs_log_set_verbosity(settings->verbosity);
 	errno = saved;
 }

@@ -19,6 +19,7 @@
 #include "select/learnt.h"
 #include "shm/node_slots.h"
 #include "shm/pool.h"
+#include "trace/profile.h"
 #include "trace/report.h"
 #include "trace/report_ranks.h"
 
@@ -82,6 +83,7 @@ close_engine(void)
 		return;
 	/* From here on calls (there should be none) go past us. */
 	cs_engine.door->restore(-1);
+	cs_profile_end();
 	if (cs_engine.is_reporting && !cs_engine.settings.is_disabled) {
 		cs_report_number("teams made", cs_engine.teams_made);
 		cs_report_number("teams in used memory", cs_engine.teams_again);
@@ -222,6 +224,8 @@ start(void)
 		return false;
 	if (cs_engine.is_reporting)
 		report_facts();
+	if (cs_engine.settings.is_profile)
+		cs_profile_begin(cs_engine.door->lookup, sizeof(MPI_Request));
 	if (!cs_engine.world_rank)
 		cs_pmpi_tell(cs_engine.is_reporting);
 	return true;

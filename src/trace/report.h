@@ -76,9 +76,14 @@ void cs_report_site(const void *caller, struct cs_report_row *row, uint64_t arri
 void cs_report_begin(void);
 
 /* Other calls of the MPI, where they are measured (a profile). */
-enum cs_report_mpi_kind { CS_REPORT_POINT_TO_POINT, CS_REPORT_OTHER_MPI, CS_REPORT_MPI_KINDS };
-/* Counts a call. Thread safe. */
-void cs_report_mpi(enum cs_report_mpi_kind kind, uint64_t nanoseconds);
+enum cs_report_mpi_kind {
+	CS_REPORT_POINT_TO_POINT,
+	CS_REPORT_OTHER_MPI,
+	CS_REPORT_NONBLOCKING, /* waits and tests for non-blocking collectives */
+	CS_REPORT_MPI_KINDS
+};
+/* Counts calls and the time that they took together. Thread safe. */
+void cs_report_mpi(enum cs_report_mpi_kind kind, uint64_t calls, uint64_t nanoseconds);
 /* Says that all such calls are counted: else nothing is known of them. */
 void cs_report_mpi_measured(void);
 

@@ -136,6 +136,12 @@ others_of(const struct cs_report_rank *rank)
 	return rank->mpi_ns[CS_REPORT_OTHER_MPI];
 }
 
+static uint64_t
+nonblocking_of(const struct cs_report_rank *rank)
+{
+	return rank->mpi_ns[CS_REPORT_NONBLOCKING];
+}
+
 static void
 json_mpi_calls(FILE *out, const char *name, bool is_known, uint64_t calls,
 	       uint64_t (*of)(const struct cs_report_rank *rank))
@@ -178,6 +184,9 @@ json_run(FILE *out)
 		       point_to_point_of);
 	fputs(", ", out);
 	json_mpi_calls(out, "other", is_measured, calls[CS_REPORT_OTHER_MPI], others_of);
+	fputs(", ", out);
+	json_mpi_calls(out, "nonblocking", is_measured, calls[CS_REPORT_NONBLOCKING],
+		       nonblocking_of);
 	fputs("}", out);
 	span = is_known ? cs_report_over_ranks(cs_report_rank_waiting)
 			: (struct cs_report_span){ .ranks = 0 };

@@ -109,9 +109,9 @@ cs_report_site(const void *caller, struct cs_report_row *row, uint64_t arrived, 
 }
 
 void
-cs_report_mpi(enum cs_report_mpi_kind kind, uint64_t nanoseconds)
+cs_report_mpi(enum cs_report_mpi_kind kind, uint64_t calls, uint64_t nanoseconds)
 {
-	atomic_fetch_add_explicit(&cs_report_spots.mpi[kind].calls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cs_report_spots.mpi[kind].calls, calls, memory_order_relaxed);
 	atomic_fetch_add_explicit(&cs_report_spots.mpi[kind].nanoseconds, nanoseconds,
 				  memory_order_relaxed);
 }

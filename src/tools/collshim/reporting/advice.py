@@ -19,7 +19,8 @@ def shares(data):
     def of(name):
         return mean((mpi.get(name) or {}).get("seconds")) or 0
 
-    inside, waiting, moving = of("collectives"), mean(data.get("waiting")), mean(data.get("moving"))
+    inside = of("collectives") + of("nonblocking")
+    waiting, moving = mean(data.get("waiting")), mean(data.get("moving"))
     is_measured = bool(mpi.get("point_to_point"))
     rest = max(run - inside - of("point_to_point") - of("other"), 0)
     parts = [("computing" if is_measured else "not in collectives", rest, "var(--compute)")]
@@ -46,6 +47,7 @@ def verdict(data):
         return ""
     waiting, moving, gain = mean(data.get("waiting")), mean(data.get("moving")), data.get(
         "gain_seconds")
+    inside += mean((data["mpi"].get("nonblocking") or {}).get("seconds")) or 0
     part = "%s of a run of %s (%.1f %%)" % (seconds_text(inside), seconds_text(run),
                                            100 * inside / run)
     if inside < LITTLE * run:
