@@ -256,6 +256,11 @@ static const struct cs_setting rows[] = {
 	{ "INIT_TIMEOUT", "a number of seconds from 0 to 1000000",
 	  "how long MPI_Init waits for ranks that have no collshim before the job ends; 0: for "
 	  "ever", &cs_count_kind, FIELD(init_timeout), .high = 1000000 },
+	/* Agreed: leaders' collectives are then begun and waited for. */
+	{ "STALL", "off, or a time from 10ms to 1000h, as 60s, 2m or 0.5s",
+	  "a collective in which a rank waits for so long is reported by one rank of each node: "
+	  "who waits, who is in another call, who has not come", &cs_time_kind, FIELD(stall_ns),
+	  .is_agreed = true },
 	{ "REPRODUCIBLE", "0 or 1 (or no, off, false; yes, on, true)",
 	  "1: floating-point and user-defined reductions in one order, on any placement and from "
 	  "the first call on", &cs_flag_kind, FIELD(is_reproducible), .is_agreed = true },

@@ -54,6 +54,7 @@ struct cs_settings {
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
 	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at
 				 * MPI_Init; 0 = for ever */
+	uint64_t stall_ns;      /* COLLSHIM_STALL: age of a wait that is reported; 0: off */
 	bool is_reproducible;   /* COLLSHIM_REPRODUCIBLE=1 */
 	bool is_nonblocking;    /* COLLSHIM_NONBLOCKING */
 	enum cs_progress_kind progress; /* COLLSHIM_PROGRESS=auto|calls|thread */

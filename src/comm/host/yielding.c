@@ -1,21 +1,15 @@
 /* comm/host/yielding.c — runs the host's collectives, and yields the core while they wait. */
 #include "comm/host/yielding.h"
 
-#include "base/wait.h"
 #include "comm/engine.h"
 #include "comm/host/flavour.h"
+#include "comm/host/host.h"
 #include "comm/host/pmpi.h"
 
 static int
 finish(int result, MPI_Request request)
 {
-	struct cs_wait wait = { .yields = CS_WAIT_AWAKE };
-	for (int is_done = 0; result == MPI_SUCCESS && !is_done;) {
-		result = cs_pmpi.Test(&request, &is_done, MPI_STATUS_IGNORE);
-		if (!is_done)
-			cs_wait_turn(&wait);
-	}
-	return result;
+	return result == MPI_SUCCESS ? cs_host_wait(&request) : result;
 }
 
 int
