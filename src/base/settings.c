@@ -25,22 +25,23 @@ extern char **environ;
 
 /* ---- the report's path ----------------------------------------------------------------------- */
 
+const char *const cs_settings_jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID",
+					 "OAR_JOB_ID", "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID",
+					 "LOADL_STEP_ID", NULL };
+
 /* The batch system's name of the job, or of its task of an array: the first variable that is set.
  * Grid Engine's JOB_ID could be anybody's, so it counts only beside a variable that all its jobs
  * have. */
 static const char *
 batch_id(bool is_task)
 {
-	static const char *const jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID",
-					    "OAR_JOB_ID",
-					    "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID",
-					    "LOADL_STEP_ID", NULL };
 	static const char *const tasks[] = { "SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX",
 					     "PBS_ARRAYID", "LSB_JOBINDEX",
 					     "OAR_ARRAY_INDEX", "PJM_BULKNUM", "SGE_TASK_ID",
 					     NULL };
 	const char *text = NULL;
-	for (const char *const *name = is_task ? tasks : jobs; *name && !(text && *text); name++)
+	const char *const *name = is_task ? tasks : cs_settings_jobs;
+	for (; *name && !(text && *text); name++)
 		text = getenv(*name);
 	if (!is_task && !(text && *text) && getenv("SGE_TASK_ID"))
 		text = getenv("JOB_ID");

@@ -96,6 +96,9 @@ bool cs_settings_wants_report(void);
  * text. */
 const char *cs_settings_module_dir(void);
 
+/* Variables in which batch systems name a job; the last is NULL. */
+extern const char *const cs_settings_jobs[];
+
 /* Number of the job's ranks on this node, as its launcher says; 0: unknown. */
 int cs_settings_local_ranks(void);
 

@@ -81,9 +81,14 @@ static void
 write_call(FILE *out, const struct cs_stall *stall)
 {
 	const char *name = cs_coll_name(stall->coll);
-	fprintf(out, "MPI_%c%s on %s%s (%d ranks), call %llu", name[0] - 'a' + 'A', name + 1,
-		*stall->name ? "" : "a communicator", stall->name, stall->size,
-		(unsigned long long)stall->call);
+	if (stall->coll < 0)
+		fputs("a first collective", out);
+	else
+		fprintf(out, "MPI_%c%s", name[0] - 'a' + 'A', name + 1);
+	fprintf(out, " on %s%s (%d ranks)", *stall->name ? "" : "a communicator", stall->name,
+		stall->size);
+	if (stall->coll >= 0)
+		fprintf(out, ", call %llu", (unsigned long long)stall->call);
 }
 
 /* Local ranks by what they do, in the order of the lines. */
@@ -170,7 +175,7 @@ write_alike(FILE *out, struct cs_node *node, struct seen *seen, int first,
 {
 	static const char *const words[DOINGS] = {
 		[WAITS] = "waiting in it", [WAITS_FAR] = "waiting in it for other nodes",
-		[IS_IN] = "in it, not waiting for long", [HAS_LEFT] = "over with it",
+		[IS_IN] = "at work in it", [HAS_LEFT] = "over with it",
 		[IS_ELSEWHERE] = "in another call", [HAS_NOT_COME] = "not there" };
 	int *locals = room, *ranks = room + node->shape.size, count = 0;
 	uint64_t since = UINT64_MAX;
@@ -183,7 +188,9 @@ write_alike(FILE *out, struct cs_node *node, struct seen *seen, int first,
 		locals[count++] = local;
 		since = one->stall.since_ns < since ? one->stall.since_ns : since;
 	}
-	fprintf(out, "  %s: ", words[seen[first].doing]);
+	bool may_be_far = seen[first].doing == IS_IN && node->nodes > 1;
+	fprintf(out, "  %s%s: ", words[seen[first].doing],
+		may_be_far ? ", or in the MPI between nodes" : "");
 	write_ranks(out, ranks, count);
 	if (seen[first].doing >= IS_IN)
 		write_processes(out, node, locals, count);
@@ -203,9 +210,9 @@ void
 cs_stall_write(FILE *out, struct cs_node *node, const struct cs_stall *own, const char *detail)
 {
 	char host[HOST_NAME_MAX + 1] = "?";
-	size_t size = (size_t)node->shape.size;
-	struct seen *seen = calloc(size, sizeof *seen);
-	int *room = calloc(2 * size, sizeof *room);
+	int size = node ? node->shape.size : 0;
+	struct seen *seen = calloc((size_t)size + 1, sizeof *seen);
+	int *room = calloc(2 * (size_t)size + 1, sizeof *room);
 	gethostname(host, sizeof host - 1);
 	fputs("stalled for ", out);
 	write_time(out, own->seen_ns - own->since_ns);
@@ -216,10 +223,10 @@ cs_stall_write(FILE *out, struct cs_node *node, const struct cs_stall *own, cons
 	if (own->bytes)
 		fprintf(out, ", %llu bytes", (unsigned long long)own->bytes);
 	fprintf(out, "%s, on %s\n", detail, host);
-	for (int local = 0; seen && room && local < node->shape.size; local++)
+	for (int local = 0; seen && room && local < size; local++)
 		seen[local] = look_at(node, local, own);
 	for (enum doing doing = 0; seen && room && doing < DOINGS; doing++)
-		for (int local = 0; local < node->shape.size; local++)
+		for (int local = 0; local < size; local++)
 			if (seen[local].doing == doing && !seen[local].is_written)
 				write_alike(out, node, seen, local, own, room);
 	free(room);

@@ -24,7 +24,8 @@ struct cs_stall {
 	uint64_t seen_ns, since_ns; /* cs_clock_ns: when this was written, when the wait began */
 	uint64_t call;   /* of those served on the communicator, from 1 on */
 	uint64_t bytes;  /* cs_call.bytes */
-	int32_t coll;    /* enum cs_coll, with CS_NONBLOCKING or CS_PERSISTENT */
+	int32_t coll;    /* enum cs_coll, with CS_NONBLOCKING or CS_PERSISTENT; -1: the one in which
+			  * the communicator's team is made */
 	int32_t root;    /* in the communicator; -1: the collective has none */
 	int32_t whom;    /* the local rank that is waited for; -1: another node's, or unknown */
 	int32_t size;    /* of the communicator */
@@ -44,7 +45,8 @@ bool cs_stall_is_mine(struct cs_node *node, uint64_t number);
 /* Number of the call on this node that no other call on this machine has, likely. */
 uint64_t cs_stall_key(const struct cs_node *node, uint64_t number);
 
-/* Writes lines: a headline on the call, then the node's ranks by what they do. `own`: this rank's
+/* Writes lines: a headline on the call, then the node's ranks, if there is a node, by what they do.
+ * `own`: this rank's
  * record of the call, with seen_ns as the present time. `detail`: type and operation, as
  * ", MPI_INT, MPI_SUM", or "". */
 void cs_stall_write(FILE *out, struct cs_node *node, const struct cs_stall *own,

@@ -9,6 +9,7 @@
 #include "tools/draw.h"
 #include "tools/info_json.h"
 #include "tools/learnt.h"
+#include "tools/stuck.h"
 #include "tools/terminal.h"
 #include "tools/words.h"
 
@@ -45,6 +46,9 @@ static const char usage[] =
 	"       collshim-info --arrivals FILE...  what ranks recorded by COLLSHIM_ARRIVALS; with "
 	"--min-lat NS,\n"
 	"                                         --svg FILE\n"
+	"       collshim-info --stuck PID|JOB     in which collectives a process, those that it "
+	"started, or those of a\n"
+	"                                         job on this machine hang; exit 3: in none\n"
 	"       --json with --algorithms, --explain, --doctor or --arrivals: for programs\n"
 	"       collshim-info --version | --help\n"
 	"\n"
@@ -545,6 +549,8 @@ main(int argc, char **argv)
 		return finish(cs_tools_arrivals(argc - 1, argv + 1));
 	if (argc > 1 && !strcmp(argv[1], "--learnt"))
 		return finish(cs_tools_learnt(argc - 1, argv + 1));
+	if (argc > 1 && !strcmp(argv[1], "--stuck"))
+		return finish(cs_tools_stuck(argc - 1, argv + 1));
 	int wrong = read_arguments(argc, argv, &request);
 	if (wrong)
 		return wrong < 0 ? finish(DONE) : wrong;

@@ -1,7 +1,8 @@
 /* A collective that hangs, until the job is ended from outside:
  *
- *   stall absent | wait | elsewhere | root
+ *   stall first | absent | wait | elsewhere | root
  *
+ *   first      the last rank never makes a collective call
  *   absent     the last rank never calls MPI_Allreduce
  *   wait       the same of MPI_Iallreduce, for which the others are in MPI_Wait
  *   elsewhere  the last rank calls MPI_Barrier on a duplicate of MPI_COMM_WORLD
@@ -22,14 +23,16 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	int is_last = rank == size - 1;
 	MPI_Comm_dup(MPI_COMM_WORLD, &other);
 	MPI_Comm_set_name(other, "the other one");
+	while (is_last && !strcmp(how, "first"))
+		pause();
 	/* Both have shared memory then. */
 	for (int i = 0; i < 3; i++) {
 		MPI_Allreduce(in, out, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 		MPI_Barrier(other);
 	}
-	int is_last = rank == size - 1;
 	while (is_last && (!strcmp(how, "absent") || !strcmp(how, "wait")))
 		pause();
 	if (is_last && !strcmp(how, "elsewhere"))

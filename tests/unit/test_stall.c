@@ -109,7 +109,7 @@ TEST(each_rank_is_in_one_line_by_what_it_does)
 	cs_stall_publish(&nodes[4], &elsewhere);
 	const char *expected =
 		"  waiting in it: ranks 3,5\n"
-		"  in it, not waiting for long: rank 7 (process 1002)\n"
+		"  at work in it: rank 7 (process 1002)\n"
 		"  over with it: rank 8 (process 1003)\n"
 		"  in another call: rank 20 (process 1004): MPI_Bcast on grid (24 ranks), call 7, "
 		"for 30 s\n"

@@ -140,6 +140,8 @@ cs_comm_known_type(struct cs_comm *communicator, MPI_Datatype handle)
 /* Makes the team, collectively over the communicator. The state is then CS_COMM_TEAM, CS_COMM_HOST,
  * or, if the team was put off, CS_COMM_COUNTING still: the same on all ranks. */
 void cs_comm_make_team(struct cs_comm *communicator);
+/* The communicator for which this thread does so; else NULL. */
+extern _Thread_local const struct cs_comm *cs_comm_in_making;
 /* Ends the non-blocking calls of a communicator with icalls, before its team is dropped; not
  * `may_wait`: they are given up. Set by comm/calls/icall.c with the first of them. */
 extern void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
