@@ -2,6 +2,7 @@
  * (shm/stuck.h). */
 #include "tools/stuck.h"
 
+#include "base/printable.h"
 #include "base/process.h"
 #include "base/settings.h"
 #include "shm/stuck.h"
@@ -253,12 +254,15 @@ cs_tools_stuck(int argc, char **argv)
 		return FAILED;
 	}
 	if (!take_tree(&processes, argv[1]) && !take_job(&processes, argv[1])) {
-		printf("no process of this user on this machine is %s, or of a job of that id\n",
-		       argv[1]);
+		fputs("no process of this user on this machine is ", stdout);
+		cs_printable_put(stdout, argv[1]);
+		puts(", or of a job of that id");
 		return HANG_NOWHERE;
 	}
 	if (!leave_ranks(&processes)) {
-		printf("process %s waits in no call of collshim (or has no collshim)\n", argv[1]);
+		fputs("process ", stdout);
+		cs_printable_put(stdout, argv[1]);
+		puts(" waits in no call of collshim (or has no collshim)");
 		return HANG_NOWHERE;
 	}
 	bool is_good = ask_all(&processes), is_any = print_answers(&processes);
