@@ -68,6 +68,14 @@ struct cs_copy_request {
 };
 #define CS_COPY_REQUEST_BITS 16
 
+/* A rank's last long wait, a struct cs_stall (shm/stall.h). `version` is odd while it is
+ * written. */
+#define CS_STALL_WORDS 15
+struct cs_stall_record {
+	_Alignas(CS_APART) _Atomic uint64_t version;
+	_Atomic uint64_t words[CS_STALL_WORDS];
+};
+
 /* The first cache lines of a rank's part. */
 struct cs_rank_head {
 	_Alignas(CS_APART) _Atomic uint64_t done;
@@ -98,6 +106,7 @@ struct cs_rank_head {
 	struct cs_copy_request copy_request;
 	/* By operation, if a report is wanted: shm/arrived.h. */
 	_Alignas(CS_APART) _Atomic uint64_t arrived[CS_LINES];
+	struct cs_stall_record stall;
 };
 
 /* Behind the segment's own header. */
@@ -105,6 +114,7 @@ struct cs_node_head {
 	_Alignas(CS_APART) _Atomic uint32_t sleepers;
 	_Atomic uint32_t copy_requests; /* ranks that now ask for help */
 	_Atomic uint32_t has_told; /* mismatch of calls: 1: being reported, 2: reported */
+	_Atomic uint64_t stall_told; /* the last stalled call that was reported */
 	/* The call number of the last verdict written, and verdicts. */
 	_Alignas(CS_APART) _Atomic uint64_t verdict_call;
 	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT][CS_VERDICT_WORDS];

@@ -488,6 +488,9 @@ cs_icall_wait(MPI_Request request)
 		bool is_local = op->under_way != CS_UNDER_WAY_LATER &&
 				op->node.awaited.local != CS_AWAITS_MESSAGE &&
 				op->node.awaited.local != CS_AWAITS_PIECE;
+		bool is_for_one = is_local && op->node.awaited.local >= 0;
+		wait.call = op->under_way == CS_UNDER_WAY_LATER ? NULL : &op->node;
+		wait.whom = is_for_one ? op->node.awaited.local + 1 : 0;
 		pthread_mutex_unlock(&cs_icalls_lock);
 		/* Sleeps on what the operation waits for. Another thread might step it. */
 		if (!is_over && is_local && !cs_icalls_are_threaded)
