@@ -66,6 +66,9 @@ main(int argc, char **argv)
 	check_begin(&argc, &argv, &rank, &size);
 	long calls = argc > 1 ? atol(argv[1]) : 100000, done = 0;
 	struct usage before = { 0 };
+	MPI_Datatype gapped;
+	MPI_Type_vector(COUNT, 1, 2, MPI_INT, &gapped);
+	MPI_Type_commit(&gapped);
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (int which = 0; which < EACH_COLLS; which++) {
 		each[which] = each_with(which, rank, COUNT, which % size);
@@ -75,9 +78,14 @@ main(int argc, char **argv)
 		int count = burst % 16 ? BURST : LONG_BURST, one = (int)(burst % EACH_COLLS);
 		if (!before.heap && done >= calls / 10)
 			before = look();
-		for (int i = 0; i < count; i++)
-			begin((one + i) % EACH_COLLS, &each[(one + i) % EACH_COLLS], in[i], out[i],
-			      &requests[i]);
+		for (int i = 0; i < count; i++) {
+			int which = (one + i) % EACH_COLLS;
+			if (i % 4)
+				begin(which, &each[which], in[i], out[i], &requests[i]);
+			else
+				MPI_Ibcast(out[i], 1, gapped, one % size, MPI_COMM_WORLD,
+					   &requests[i]);
+		}
 		MPI_Waitall(count, requests, statuses);
 		MPI_Startall(EACH_COLLS, started);
 		MPI_Waitall(EACH_COLLS, started, statuses);
@@ -98,5 +106,6 @@ main(int argc, char **argv)
 	      before.descriptors, after.descriptors);
 	for (int which = 0; which < EACH_COLLS; which++)
 		MPI_Request_free(&started[which]);
+	MPI_Type_free(&gapped);
 	return check_finish("endless");
 }
