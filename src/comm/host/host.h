@@ -49,7 +49,7 @@ void cs_group_close(struct cs_group *group);
 
 extern const struct cs_host cs_host_mpi;
 /* Called at each progress of the host, if set: other work of this rank. */
-extern void (*cs_host_drive)(void);
+extern void (*_Atomic cs_host_drive)(void);
 
 /* Are waits in the MPI for other nodes ours, so that long ones are noticed (COLLSHIM_STALL)?
  * Agreed: blocking collectives are then non-blocking ones that are waited for. */
