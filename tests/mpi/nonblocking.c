@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <sched.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,59 +12,103 @@ static int rank, size;
 
 /* --- early: the others are over while one rank makes no call of MPI --------------------------- */
 
-enum { BLOCK = 512 };
+/* Blocks that fit into a rank's slots, all together, or vectors. */
+enum { KINDS = 11, MOST = 1 << 20, OUT = 4 * (64 << 10) / 8 };
 
 static void
-start(int which, int absent, char *in, char *out, MPI_Request *request)
+start(int which, int absent, int bytes, int64_t *in, int64_t *out, MPI_Request *request)
 {
 	MPI_Comm comm = MPI_COMM_WORLD;
+	int other = (absent + 1) % size, count = bytes / 8, part = bytes > 8 ? bytes / size / 8 : 1;
 	switch (which) {
-	case 0: MPI_Iallreduce(in, out, BLOCK / 8, MPI_INT64_T, MPI_SUM, comm, request); break;
-	case 1: MPI_Iallreduce(in, out, 1, MPI_INT64_T, MPI_SUM, comm, request); break;
-	case 2:
-		MPI_Ibcast(rank == absent ? in : out, BLOCK, MPI_CHAR, absent, comm, request);
+	case 0: MPI_Iallreduce(in, out, count, MPI_INT64_T, MPI_SUM, comm, request); break;
+	case 1: MPI_Ireduce(in, out, count, MPI_INT64_T, MPI_SUM, other, comm, request); break;
+	case 2: MPI_Iscan(in, out, count, MPI_INT64_T, MPI_SUM, comm, request); break;
+	case 3: MPI_Iexscan(in, out, count, MPI_INT64_T, MPI_SUM, comm, request); break;
+	case 4:
+		MPI_Ireduce_scatter_block(in, out, part, MPI_INT64_T, MPI_SUM, comm, request);
 		break;
-	case 3: MPI_Iallgather(in, 8, MPI_CHAR, out, 8, MPI_CHAR, comm, request); break;
-	case 4: MPI_Ibarrier(comm, request); break;
-	case 5: MPI_Ialltoall(in, 8, MPI_CHAR, out, 8, MPI_CHAR, comm, request); break;
+	case 5:
+		MPI_Ibcast(rank == absent ? in : out, count, MPI_INT64_T, absent, comm, request);
+		break;
 	case 6:
-		MPI_Igather(in, 8, MPI_CHAR, out, 8, MPI_CHAR, (absent + 1) % size, comm, request);
+		MPI_Iallgather(in, count, MPI_INT64_T, out, count, MPI_INT64_T, comm, request);
 		break;
-	case 7: MPI_Iscatter(in, 8, MPI_CHAR, out, 8, MPI_CHAR, absent, comm, request); break;
+	case 7:
+		MPI_Ialltoall(in, part, MPI_INT64_T, out, part, MPI_INT64_T, comm, request);
+		break;
 	case 8:
-		MPI_Ireduce(in, out, BLOCK / 8, MPI_INT64_T, MPI_SUM, (absent + 1) % size, comm,
-			    request);
+		MPI_Igather(in, count, MPI_INT64_T, out, count, MPI_INT64_T, other, comm, request);
 		break;
-	case 9: MPI_Iscan(in, out, 1, MPI_INT64_T, MPI_SUM, comm, request); break;
+	case 9:
+		MPI_Iscatter(in, part, MPI_INT64_T, out, part, MPI_INT64_T, absent, comm, request);
+		break;
+	case 10: MPI_Ibarrier(comm, request); break;
 	}
+}
+
+/* The sums of a call whose vectors have rank + i in element i. */
+static void
+check_sums(int which, int absent, int bytes, const int64_t *out)
+{
+	int ranks = which > 1 ? rank + (which == 2) : size, count = bytes / 8;
+	if (which > 3 || (which == 1 && rank != (absent + 1) % size) || !ranks)
+		return;
+	for (int i = 0; i < count; i++)
+		CHECK(out[i] == (int64_t)ranks * i + ranks * (ranks - 1) / 2,
+		      "call %d of %d bytes, element %d: %lld", which, bytes, i, (long long)out[i]);
+}
+
+/* Three calls, or one of two slots. `absent` begins first, and then asks again and again without a
+ * call of MPI until all others are over. */
+static void
+begin_early(int which, int absent, int bytes, int64_t *in, int64_t *out, _Atomic int *words)
+{
+	enum { AT_ONCE = 3 };
+	static int turns;
+	MPI_Request requests[AT_ONCE];
+	MPI_Status statuses[AT_ONCE];
+	_Atomic int *over = &words[0], *begun = &words[1];
+	int target = turns++ * size + size - 1, calls = bytes == MOST ? 1 : AT_ONCE;
+	while (rank != absent && atomic_load(begun) < turns)
+		sched_yield();
+	for (int i = 0; i < calls; i++)
+		start(which, absent, bytes, in, out + (size_t)i * OUT, &requests[i]);
+	if (rank == absent)
+		atomic_store(begun, turns);
+	while (rank == absent && atomic_load(over) < target)
+		sched_yield();
+	MPI_Waitall(calls, requests, statuses);
+	for (int i = 0; i < calls; i++)
+		check_sums(which, absent, bytes, out + (size_t)i * OUT);
+	atomic_fetch_add(over, 1);
+	while (atomic_load(over) < target + 1) /* the slots are free again */
+		sched_yield();
 }
 
 static void
 early(void)
 {
+	static const int sizes[] = { 8, 512, 64 << 10, MOST };
 	MPI_Win window;
-	_Atomic int *over;
+	_Atomic int *words;
 	MPI_Aint bytes;
 	int unit;
-	char in[BLOCK * 8] = { 0 }, out[BLOCK * 8];
-	PMPI_Win_allocate_shared(rank ? 0 : 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, (void *)&over,
+	int64_t *in = malloc(MOST), *out = malloc((size_t)size * MOST + 3 * OUT * sizeof *out);
+	PMPI_Win_allocate_shared(rank ? 0 : 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, (void *)&words,
 				 &window);
-	PMPI_Win_shared_query(window, 0, &bytes, &unit, (void *)&over);
+	PMPI_Win_shared_query(window, 0, &bytes, &unit, (void *)&words);
 	if (!rank)
-		*over = 0;
+		words[0] = words[1] = 0;
+	for (int i = 0; i < MOST / 8; i++)
+		in[i] = rank + i;
 	MPI_Barrier(MPI_COMM_WORLD);
-	for (int which = 0, target = 0; which < 10; which++) {
-		MPI_Request request;
-		start(which, which % size, in, out, &request);
-		/* Asks again and again without a call, until all others are over. */
-		while (rank == which % size && atomic_load(over) < target + size - 1)
-			sched_yield();
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
-		atomic_fetch_add(over, 1);
-		target += size;
-	}
+	for (int i = 0; i < 4 * KINDS; i++)
+		begin_early(i / 4, i % size, sizes[i % 4], in, out, words);
 	MPI_Barrier(MPI_COMM_WORLD);
 	PMPI_Win_free(&window);
+	free(in);
+	free(out);
 }
 
 /* --- many: more than can be under way --------------------------------------------------------- */

@@ -21,14 +21,19 @@ enum cs_status
 cs_vector_post(struct cs_op *op, struct cs_vector *vector)
 {
 	struct cs_post *post = &vector->post;
-	char *room;
-	if (post->posted)
+	if (post->posted == post->rounds)
 		return CS_OK;
-	if (!cs_post_open(&op->node, post) || !(room = cs_post_room(&op->node, post)))
+	if (!cs_post_open(&op->node, post))
 		return CS_AGAIN;
-	if (post->way != CS_POST_SINGLE_COPY)
-		cs_copy_in(op, room, vector->own, op->call.bytes);
-	cs_post_publish(&op->node, post);
+	for (; post->posted < post->rounds; post->posted++) {
+		char *room = cs_post_room(&op->node, post);
+		if (!room)
+			return CS_AGAIN;
+		if (post->way != CS_POST_SINGLE_COPY)
+			cs_copy_in(op, room, vector->own + post->posted * post->chunk,
+				   cs_chunks_bytes(op->call.bytes, post->chunk, post->posted));
+	}
+	cs_node_publish(&op->node, post->line, 1);
 	return CS_OK;
 }
 

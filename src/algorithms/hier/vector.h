@@ -1,5 +1,4 @@
-/* hier/vector.h — a reduction's whole vector, of at most a slot, posted in step 1 for the other
- * ranks of the node. */
+/* hier/vector.h — a reduction's whole vector, posted in step 1 for the other ranks of the node. */
 #ifndef CS_ALGORITHMS_HIER_VECTOR_H
 #define CS_ALGORITHMS_HIER_VECTOR_H
 
@@ -15,8 +14,8 @@ struct cs_vector {
 	int next; /* local rank that is looked at next */
 };
 
-/* Chooses the post's way and reserves memory, after the call has begun. is_single_copy: others read
- * `own` by single copy, after cs_node_offer. */
+/* Chooses the post's way and reserves memory, after the call has begun, for a vector of at most a
+ * slot. is_single_copy: others read `own` by single copy, after cs_node_offer. */
 void cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own,
 		    bool is_single_copy);
 
