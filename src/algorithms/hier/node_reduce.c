@@ -396,7 +396,7 @@ is_read_whole(struct cs_op *op, size_t read_all)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_node *node = &team->node;
-	if (call->bytes > node->shape.slot_bytes)
+	if (!cs_vector_fits(op))
 		return false;
 	return call->bytes <= read_all ||
 	       (read_all && team->shape.nodes == 1 &&

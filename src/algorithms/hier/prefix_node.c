@@ -154,8 +154,8 @@ cs_prefix_double(struct cs_op *op)
 }
 
 /* --- non-blocking: the sum of the ranks up to each rank replaces its vector in its slots, a slice
- * and a rank after the other. A rank makes the links before its own that are missing, and waits for
- * no step of the ranks between. */
+ * and a rank after the other. A rank makes its own link, and those before it that are missing, and
+ * waits for no step of the ranks between. */
 
 struct links {
 	struct cs_slices slices;
@@ -169,34 +169,52 @@ post_linked(struct cs_op *op)
 	return cs_vector_post(op, &CS_OP_STATE(struct links, op)->slices.vector);
 }
 
-/* Makes the sum of the ranks before this one, of a slice. False: another rank makes links of it. */
-static bool
-make_links(struct cs_op *op, int slice, const struct cs_sliced *part)
-{
-	int wanted = op->team->node.shape.local - 1;
-	uint64_t round = cs_slices_round(slice);
-	int links = cs_arrive_hold(&op->node, round, cs_slices_part(slice), wanted);
-	if (links < 0 || links == wanted)
-		return links == wanted;
-	for (; links < wanted; links++) {
-		char *next = cs_slices_of(op, part, links + 1);
-		cs_prefix_add(op, next, cs_slices_of(op, part, links), next, part->count);
-	}
-	cs_arrive_link(&op->node, round, cs_slices_part(slice), wanted);
-	return true;
-}
-
 static void
-take_linked(struct cs_op *op, const struct cs_sliced *part)
+take_linked(struct cs_op *op, const struct cs_sliced *part, const char *before)
 {
 	struct cs_call *call = &op->call;
-	const char *before = cs_slices_of(op, part, op->team->node.shape.local - 1);
+	char *recv = call->recv.base + part->at;
 	if (cs_prefix_is_exclusive(call))
-		cs_copy_result(op, call->recv.base + part->at, before,
-			       part->count * call->reduction.unit);
+		cs_copy_result(op, recv, before, part->count * call->reduction.unit);
 	else
-		cs_prefix_add(op, call->recv.base + part->at, before, call->send.base + part->at,
-			      part->count);
+		cs_prefix_add(op, recv, before, call->send.base + part->at, part->count);
+}
+
+/* Makes the own sum, for the ranks behind. */
+static void
+make_own_link(struct cs_op *op, const struct cs_sliced *part, const char *before)
+{
+	struct cs_call *call = &op->call;
+	char *own = cs_slices_of(op, part, op->team->node.shape.local);
+	if (cs_prefix_is_exclusive(call))
+		cs_prefix_add(op, own, before, own, part->count);
+	else
+		cs_copy_in(op, own, call->recv.base + part->at, part->count * call->reduction.unit);
+}
+
+/* Takes a slice of the result. False: another rank makes links of it. */
+static bool
+link_slice(struct cs_op *op, int slice, const struct cs_sliced *part)
+{
+	int self = op->team->node.shape.local, count = op->team->node.shape.size,
+	    wanted = self + 1 < count ? self : self - 1;
+	uint64_t round = cs_slices_round(slice);
+	int links = cs_arrive_hold(&op->node, round, cs_slices_part(slice), wanted);
+	if (links < 0)
+		return false;
+	char *before = cs_slices_of(op, part, links < self ? links : self - 1);
+	for (int i = links + 1; i < self; i++) {
+		char *next = cs_slices_of(op, part, i);
+		cs_prefix_add(op, next, before, next, part->count);
+		before = next;
+	}
+	take_linked(op, part, before);
+	if (links < wanted) {
+		if (wanted == self)
+			make_own_link(op, part, before);
+		cs_arrive_link(&op->node, round, cs_slices_part(slice), wanted);
+	}
+	return true;
 }
 
 /* Each rank begins at another slice. */
@@ -213,10 +231,8 @@ link_slices(struct cs_op *op)
 		struct cs_sliced part = cs_slices_at(op, slices, slice);
 		bool is_left = state->left >> slice & 1 &&
 			       !(op->node.outcome.bits & CS_OUTCOME_STOPPED);
-		if (is_left && make_links(op, slice, &part)) {
-			take_linked(op, &part);
+		if (is_left && link_slice(op, slice, &part))
 			state->left &= ~(UINT32_C(1) << slice);
-		}
 	}
 	if (state->left && !(op->node.outcome.bits & CS_OUTCOME_STOPPED))
 		return CS_AGAIN;

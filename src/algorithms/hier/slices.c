@@ -6,43 +6,29 @@
 #define LEAST ((size_t)8 << 10) /* bytes: claiming a slice takes little beside its work */
 #define EACH_RANKS 4            /* slices for each rank: those that share them end together */
 
-static size_t
-slots_of(const struct cs_op *op)
-{
-	size_t unit = op->call.reduction.unit, slot = op->team->node.shape.slot_bytes;
-	return cs_chunks_rounds(op->call.count, slot / unit);
-}
-
 bool
 cs_slices_fit(const struct cs_op *op)
 {
-	const struct cs_node_shape *shape = &op->team->node.shape;
-	if (!(op->node.extras & CS_OP_NONBLOCKING) || op->team->shape.nodes > 1)
-		return false;
-	size_t slots = slots_of(op);
-	return slots && slots <= shape->slots && slots <= CS_SLICES;
+	return op->node.extras & CS_OP_NONBLOCKING && op->team->shape.nodes == 1 &&
+	       op->call.bytes > CS_INLINE && cs_vector_fits(op) &&
+	       op->call.count <= CS_SLICES * cs_vector_per_slot(op);
 }
 
 void
 cs_slices_init(struct cs_op *op, struct cs_slices *slices, bool is_posted)
 {
-	const struct cs_node_shape *shape = &op->team->node.shape;
 	const struct cs_call *call = &op->call;
-	struct cs_post *post = &slices->vector.post;
-	size_t unit = call->reduction.unit, slots = slots_of(op), least = shape->slot_bytes / unit;
-	*slices = (struct cs_slices){ .vector.own = call->send.base };
-	slices->per_slot = call->count < least ? call->count : least;
-	post->chunk = post->span = slices->per_slot * unit;
-	post->rounds = is_posted ? slots : 0;
-	post->way = cs_post_choose(&op->node, post->span, slots, false, false,
-				   cs_is_small(op, post->span));
-	cs_post_reserve(&op->node, post, true);
-	size_t most = CS_SLICES / slots, each = post->chunk / LEAST,
-	       wanted = (EACH_RANKS * (size_t)shape->size + slots - 1) / slots;
-	each = each < most ? each : most;
+	size_t per_slot = cs_vector_per_slot(op), ranks = (size_t)op->team->node.shape.size,
+	       slots = cs_chunks_rounds(call->count, per_slot), most = CS_SLICES / slots,
+	       wanted = (EACH_RANKS * ranks + slots - 1) / slots,
+	       each = per_slot * call->reduction.unit / LEAST;
 	each = each < wanted ? each : wanted;
-	slices->each = each ? (int)each : 1;
-	slices->count = slices->each * (int)slots;
+	each = each < most ? each : most;
+	each = each ? each : 1;
+	*slices = (struct cs_slices){ .per_slot = per_slot, .each = (int)each,
+				      .count = (int)(each * slots) };
+	if (is_posted)
+		cs_vector_init(op, &slices->vector, call->send.base, false);
 }
 
 struct cs_sliced
