@@ -19,6 +19,8 @@
 #define CS_FEW 16 /* small slots that go round as long as nobody is more calls behind */
 #define CS_STEP_BITS 22
 #define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
+/* Step of a slot that is in use until its call is over: its owner reads it, too. */
+#define CS_LAST_STEP (((uint64_t)1 << CS_STEP_BITS) - 1)
 /* Most call numbers of a node: 50 days' worth, at one call per microsecond; a team on a former
  * team's node, whose numbers continue, has at least half of them. The job then ends with a warning
  * (at the next wait for all), since with reused numbers old lines would look new. The first call
