@@ -328,7 +328,7 @@ TEST(test_room_for_more_than_comes_leaves_nothing)
 	}
 	const struct cs_channel *channel = ((struct cs_ib_wire *)(void *)sender)->channels[1];
 	int left = 0;
-	for (const struct cs_early *ready = channel->ready; ready; ready = ready->next)
+	for (const struct cs_early_message *ready = channel->ready; ready; ready = ready->next)
 		left++;
 	assert_in_range(left, 0, 1);
 	close_pair();
