@@ -1,6 +1,8 @@
 -- collshim @VERSION@, for Lmod: every MPI program that is started from now on has the library.
-local here = myFileName():match("^(.*)/[^/]*$")
-local prefix = pathJoin(here, "@TO_PREFIX@")
+local prefix = myFileName():match("^(.*)/[^/]*$")
+for _ in ("@TO_PREFIX@"):gmatch("%.%.") do
+	prefix = prefix:match("^(.*)/[^/]*$") or ""
+end
 if not isFile(pathJoin(prefix, "@LIBDIR@", "libcollshim.so")) then
 	prefix = "@PREFIX@"
 end
