@@ -11,6 +11,7 @@
 #include "comm/calls/serve.h"
 #include "comm/types/types.h"
 #include "intercept/persistent_entry.h"
+#include "trace/report.h"
 
 #include <assert.h>
 #include <limits.h>
