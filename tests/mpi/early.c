@@ -21,11 +21,10 @@ static _Atomic int *over; /* ranks that are over with their calls so far; [1]: c
 			   * which the absent rank has begun its own, times ranks */
 static int target;
 
-/* Most bytes of a block: as much as a ring has room for, as a slot has, or as ranks read whole
- * vectors. */
-enum { RING = 1600000, SLOT = 480000, WHOLE = 1000, BEFORE = 2000 };
-static const long most[EACH_COLLS] = { RING, RING, WHOLE, SLOT, SLOT, SLOT, RING, RING, BEFORE,
-				       RING, RING, SLOT, SLOT, SLOT, BEFORE, SLOT, SLOT };
+/* Most bytes of a block, so that a ring has room for it, or for those of all ranks together. */
+enum { OWN = 1600000, ALL = 480000 };
+static const long most[EACH_COLLS] = { OWN, OWN, OWN, ALL, ALL, ALL, OWN, OWN, OWN,
+				       OWN, OWN, OWN, ALL, ALL, OWN, ALL, ALL };
 
 static void
 leave(int which, int count, int absent, int root, bool is_persistent)
