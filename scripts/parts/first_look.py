@@ -27,8 +27,8 @@ SIZES = "8,8K,1M"
 CASE_SECONDS = 0.1
 NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 # Program, words: with much time in collectives, and with little.
-PROGRAMS = (("collectives matter", "floyd_warshall", ["-n", "240", "-i", "60"]),
-            ("they do not", "cg", []))
+PROGRAMS = (("collectives matter", "matvec", ["-n", "64", "-i", "300000"]),
+            ("they do not", "cg", ["-n", "512", "-i", "2000"]))
 
 
 class Stopped(Exception):
@@ -104,9 +104,9 @@ class Look:
             print("\nleft out: %s was not built" % path)
             return
         print("\n%s, a program in which %s, under %s" % (name, what, NAMES[mpi]), flush=True)
-        self.measure(launcher(mpi, self.args.ranks) + [path] + words, 2)
+        self.measure(launcher(mpi, self.args.ranks) + [path] + words, name, 2)
 
-    def measure(self, command, parts=1):
+    def measure(self, command, name, parts=1):
         """Profile and compare, in a part of the time that is left. The exit code."""
         limit = self.left() / parts if self.until else None
         options = ["--timeout", "%.0f" % max(5, 30 * limit)] if self.until else []
@@ -119,7 +119,8 @@ class Look:
         if self.args.command and found and found["most"] < 0.02 * found["run"]:
             return 0
         limit = self.left() / parts if self.until else None
-        return self.collshim_run("--compare", command,
+        page = os.path.join(self.args.build, "quickstart-%s.html" % name)
+        return self.collshim_run("--compare", command, "--html", page,
                                  *(["--minutes", "%.2f" % max(limit, 0.05)] if limit is not None
                                    else []))
 
@@ -172,7 +173,7 @@ def main():
     look = Look(args)
     try:
         if args.command:
-            return look.measure(args.command)
+            return look.measure(args.command, "own")
         mpis = look.mpis()
         if not mpis:
             print("neither mpiexec.mpich nor mpirun.openmpi has a benchmark here")
