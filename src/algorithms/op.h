@@ -42,9 +42,10 @@ struct cs_op {
 	struct cs_plan plan;
 	uint64_t plan_number;
 	struct cs_plans *plans;
-	/* With CS_OP_TIMED in node.extras: times by cs_clock_ns, and the row of the report that
-	 * counts it, or NULL. */
-	uint64_t arrived_ns, left_ns;
+	/* With CS_OP_TIMED in node.extras: times by cs_clock_ns, the part of them in which the rank
+	 * waited for others (CS_REPORT_NOT_KNOWN), and the row of the report that counts it, or
+	 * NULL. */
+	uint64_t arrived_ns, left_ns, waited_ns;
 	struct cs_report_row *row;
 	/* The state of its phases: CS_OP_STATE. */
 	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];

@@ -48,12 +48,26 @@ batch_id(bool is_task)
 	return text && *text && strcmp(text, "undefined") ? text : NULL;
 }
 
+/* The job's name: the batch system's, else that which PMIx gives it (mpirun of Open MPI). */
+static const char *
+job_id(void)
+{
+	const char *batch = batch_id(false), *pmix = batch ? NULL : getenv("PMIX_NAMESPACE");
+	return pmix && *pmix ? pmix : batch;
+}
+
+const char *
+cs_settings_job(void)
+{
+	return job_id();
+}
+
 /* The text for %j, %a, %p, %h and %% of a path; NULL: as it is. Characters of an id that a file's
  * name cannot have are left out. */
 static const char *
 file_name_part(char letter, char *room, size_t bytes)
 {
-	const char *id = letter == 'j' || letter == 'a' ? batch_id(letter == 'a') : NULL;
+	const char *id = letter == 'j' ? job_id() : letter == 'a' ? batch_id(true) : NULL;
 	switch (letter) {
 	case 'j':
 	case 'p':
@@ -79,6 +93,8 @@ file_name_part(char letter, char *room, size_t bytes)
 			*at = '_';
 	return room;
 }
+
+#define REPORT_NAME "collshim-%j.json" /* of a report without a name of its own */
 
 /* `is_rest`: the path has other parts, which are replaced later, and %% with them. */
 static bool
@@ -117,9 +133,17 @@ static bool
 read_report(const struct cs_setting *row, const char *text, void *field)
 {
 	bool is_on;
-	if (!cs_setting_read_flag(row, text, &is_on))
+	char *inside;
+	if (cs_setting_read_flag(row, text, &is_on)) {
+		*(const char **)field = is_on ? "1" : NULL;
+		return true;
+	}
+	if (!strcmp(text, "json"))
+		return read_path(row, REPORT_NAME, field);
+	if (text[strlen(text) - 1] != '/' || asprintf(&inside, "%s%s", text, REPORT_NAME) < 0)
 		return read_path(row, text, field);
-	*(const char **)field = is_on ? "1" : NULL;
+	read_path(row, inside, field);
+	free(inside);
 	return true;
 }
 
@@ -208,12 +232,15 @@ static const struct cs_setting rows[] = {
 								  "the MPI underneath",
 	  &cs_flag_kind,
 	  FIELD(is_disabled), .is_agreed = true },
+	{ "PROFILE", "0 or 1 (or no, off, false; yes, on, true)",
+	  "1: the MPI underneath does everything, and is timed for the report (collshim-run "
+	  "--profile sets it)", &cs_flag_kind, FIELD(is_profile), .is_agreed = true },
 	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only",
 	  &cs_count_kind, FIELD(verbosity), .high = 2 },
-	{ "REPORT", "0 or 1 (or no, off, false; yes, on, true), or a path",
-	  "at the end: 1 a table on stderr of rank 0, a path the same as JSON in that file, with "
-	  "%j for the job, %a its "
-	  "task of an array, %p rank 0's pid, %h its host, %% for %",
+	{ "REPORT", "0 or 1 (or no, off, false; yes, on, true), json, or a path",
+	  "at the end, of all ranks: 1 a table on stderr, a path the same as JSON in that file, "
+	  "with %j for the job, %a its task of an array, %p rank 0's pid, %h its host, %% for %; "
+	  "json, or a path that ends with /: a file " REPORT_NAME,
 	  &report_kind,
 	  FIELD(report) },
 	{ "ARRIVALS", "a path",
@@ -393,11 +420,22 @@ read_all(struct cs_settings *settings, FILE *out)
 	return wrong + warn_unknown(out);
 }
 
+static void
+leave_all_to_mpi(struct cs_settings *settings)
+{
+	for (size_t i = 0; i < sizeof settings->force / sizeof *settings->force; i++)
+		settings->force[i] = "host";
+	settings->is_adaptive = settings->is_nonblocking = settings->is_reproducible = false;
+	settings->adapt_file = NULL;
+}
+
 void
 cs_settings_read(struct cs_settings *settings)
 {
 	int saved = errno;
 	read_all(settings, NULL);
+	if (settings->is_profile)
+		leave_all_to_mpi(settings);
 	cs_log_set_verbosity(settings->verbosity);
 	errno = saved;
 }

@@ -33,6 +33,8 @@ struct cs_settings {
 	int verbosity;          /* COLLSHIM_VERBOSE=0|1|2 */
 	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON
 				 * file's path, in which %j, %a, %p, %h and %% have been replaced */
+	bool is_profile;        /* COLLSHIM_PROFILE=1: the MPI underneath does everything, and
+				 * forcing, learning and non-blocking calls are off */
 	const char *arrivals;   /* COLLSHIM_ARRIVALS: NULL off, else the path of the ranks' files,
 				 * in which %j, %a, %p and %h have been replaced: see
 				 * cs_settings_rank_path */
@@ -90,6 +92,10 @@ char *cs_settings_rank_path(const char *path, int rank);
 bool cs_settings_is_reproducible(void);
 /* Is COLLSHIM_REPORT set? */
 bool cs_settings_wants_report(void);
+
+/* Number or name of the job, as the batch system or PMIx gives it; NULL: neither does. The
+ * environment's own text. */
+const char *cs_settings_job(void);
 
 /* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own
  * text. */

@@ -19,7 +19,9 @@
 #include "select/learnt.h"
 #include "shm/node_slots.h"
 #include "shm/pool.h"
+#include "trace/profile.h"
 #include "trace/report.h"
+#include "trace/report_ranks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -81,6 +83,7 @@ close_engine(void)
 		return;
 	/* From here on calls (there should be none) go past us. */
 	cs_engine.door->restore(-1);
+	cs_profile_end();
 	if (cs_engine.is_reporting && !cs_engine.settings.is_disabled) {
 		cs_report_number("teams made", cs_engine.teams_made);
 		cs_report_number("teams in used memory", cs_engine.teams_again);
@@ -101,7 +104,9 @@ close_engine(void)
 		cs_report_number("shared bytes, at the end", cs_engine.shm_bytes);
 		report_pages();
 		cs_rdma_report();
-		cs_report_write(cs_engine.settings.report);
+		cs_comms_tell();
+		if (cs_engine.world_rank == 0)
+			cs_report_write(cs_engine.settings.report);
 	}
 	write_learnt();
 	cs_progress_thread_end();
@@ -125,8 +130,10 @@ at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 	struct cs_float_state floats;
 	cs_float_hold(&floats);
 	/* Its calls went past us, but the report that was asked for comes at the end as ever. */
-	if (cs_engine.is_reporting && cs_engine.settings.is_disabled) {
+	if (cs_engine.is_reporting && cs_engine.settings.is_disabled &&
+	    cs_engine.world_rank == 0) {
 		cs_report_uncounted("disabled by COLLSHIM_DISABLE; calls were not counted");
+		cs_report_alone(cs_engine.world_size, "the library was disabled");
 		cs_report_write(cs_engine.settings.report);
 	}
 	cs_recording_close();
@@ -198,9 +205,13 @@ start(void)
 		return false;
 	}
 	set_digest();
-	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;
-	if (cs_engine.is_reporting)
+	cs_engine.is_reporting = cs_engine.settings.report != NULL;
+	if (cs_engine.is_reporting) {
 		cs_report_from_here();
+		cs_report_begin();
+		cs_report_alone(cs_engine.world_size,
+				"MPI_Init was not seen, or not all ranks want a report");
+	}
 	/* A copy of MPI_COMM_SELF without its attributes' copy functions being called. */
 	if (cs_pmpi.Comm_split(MPI_COMM_SELF, 0, 0, &cs_self) ||
 	    cs_pmpi.Comm_set_errhandler(cs_self, MPI_ERRORS_RETURN))
@@ -213,6 +224,8 @@ start(void)
 		return false;
 	if (cs_engine.is_reporting)
 		report_facts();
+	if (cs_engine.settings.is_profile)
+		cs_profile_begin(cs_engine.door->lookup, sizeof(MPI_Request));
 	if (!cs_engine.world_rank)
 		cs_pmpi_tell(cs_engine.is_reporting);
 	return true;

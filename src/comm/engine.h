@@ -30,6 +30,7 @@ struct cs_engine {
 	uint64_t start_ns;                /* what opening the engine took, once MPI was there */
 	_Atomic uint64_t first_team_ns;   /* and making the first team, with the waits for its other
 					   * ranks; 0: none yet */
+	_Atomic int single_copy;    /* of a team's node: 1 refused, 2 works; 0: not known yet */
 	_Atomic int has_duplicated; /* by an MPI_Comm_idup that may hang us; ranks differ in it */
 };
 

@@ -36,9 +36,10 @@
 		size_t bytes = (size);                                                             \
 		uint64_t arrived_ns = cs_serving_arrived(serving);                                 \
 		if (serving->op.node.outcome.bits & CS_OUTCOME_ERROR) \
-			return cs_serve_end(serving); \
+			return cs_serve_end(serving, __builtin_return_address(0)); \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_serving_end_host(serving, coll, root, bytes, arrived_ns, code); \
+		cs_serving_end_host(serving, coll, root, bytes, arrived_ns, code, \
+				    __builtin_return_address(0)); \
 		return code;                                                                       \
 	} while (0)
 #define NO_ROOT (-1)

@@ -230,34 +230,49 @@ cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imba
 	}
 }
 
+struct cs_report_row *
+cs_selection_row(const struct cs_selector *selector, int form, const struct cs_choice *choice,
+		 enum cs_coll coll, size_t bytes)
+{
+	const struct cs_algorithm *algorithm = choice->algorithm;
+	char words[256];
+	const char *place = cs_selector_rule_words(selector, coll, choice->reason, words,
+						   sizeof words);
+	return cs_report_rule_row(form + (int)coll, bytes, !algorithm,
+				  algorithm ? algorithm->name : "host",
+				  place ? words : choice->reason, place);
+}
+
 static struct cs_report_row *
-row_of(struct cs_cached_choice *cached, enum cs_coll coll, size_t bytes)
+row_of(const struct cs_selector *selector, struct cs_cached_choice *cached, enum cs_coll coll,
+       size_t bytes)
 {
 	if (!cached->rows)
 		cached->rows = calloc(CS_REPORT_BINS, sizeof *cached->rows);
 	if (!cached->rows)
 		return NULL;
 	struct cs_report_row **row = &cached->rows[cs_report_bin(bytes)];
-	const struct cs_algorithm *algorithm = cached->choice.algorithm;
 	if (!*row)
-		*row = cs_report_row((int)coll, bytes, !algorithm,
-				     algorithm ? algorithm->name : "host", cached->choice.reason);
+		*row = cs_selection_row(selector, 0, &cached->choice, coll, bytes);
 	return *row;
 }
 
-void
+struct cs_report_row *
 cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached,
 		   enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
 {
-	struct cs_report_row *row = row_of(cached, coll, bytes);
+	struct cs_report_row *row = row_of(selection->selector, cached, coll, bytes);
 	if (row)
 		cs_report_count(row, bytes, nanoseconds);
+	return row;
 }
 
 void
-cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t nanoseconds)
+cs_selection_spend(const struct cs_selection *selection, struct cs_cached_choice *cached,
+		   size_t bytes, uint64_t nanoseconds)
 {
-	struct cs_report_row *row = row_of(cached, cached->choice.algorithm->coll, bytes);
+	struct cs_report_row *row = row_of(selection->selector, cached,
+					   cached->choice.algorithm->coll, bytes);
 	if (row)
 		cs_report_spend(row, nanoseconds);
 }
@@ -327,21 +342,25 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	uint64_t took = op->left_ns - start;
 	struct cs_report_row *row = op->node.outcome.bits & CS_OUTCOME_REFUSED
 				    ? row_of_refused(cached, op, bytes)
-				    : row_of(cached, op->call.coll, bytes);
+				    : row_of(selection->selector, cached, op->call.coll, bytes);
 	if (!row)
 		return;
 	int64_t waited;
 	cs_report_count(row, bytes, took);
 	op->row = row;
-	if (selection->is_sampling)
-		return; /* waiting times come from the samples of all nodes, at the end */
-	if (cs_selection_last_came(op, start, &waited))
-		cs_report_wait(row, took, waited < 0 ? 0 : (uint64_t)waited);
+	op->waited_ns = CS_REPORT_NOT_KNOWN;
+	/* On several nodes waiting times come from the samples of all ranks, at the end. */
+	if ((selection->is_sampling && op->team->shape.nodes > 1) ||
+	    !cs_selection_last_came(op, start, &waited))
+		return;
+	op->waited_ns = waited < 0 ? 0 : (uint64_t)waited;
+	cs_report_wait(row, took, op->waited_ns);
 }
 
 void
 cs_selection_fini(struct cs_selection *selection)
 {
+	cs_selection_tell(selection);
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		for (int i = 0; i < CS_CHOICES; i++)
 			free(selection->cached_choices[coll].cached[i].rows);

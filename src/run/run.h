@@ -53,7 +53,7 @@ struct cs_selection {
 	 * (comm/teams/recording.h). */
 	bool is_reporting, is_recording;
 	bool is_telling; /* a report is wanted: each rank records its arrivals (shm/arrived.h) */
-	bool is_sampling; /* several nodes: some calls' times are kept (trace/samples.h) */
+	bool is_sampling; /* some calls' times are kept (trace/samples.h) */
 	/* Calls read the clock: always, if a report or arrivals are wanted (CS_TIMED_ALL), or the
 	 * call under way, which is on trial (CS_TIMED_ON_TRIAL). Or the entry under way is that of
 	 * a non-blocking call (CS_TIMED_NOT_BLOCKING), which is not run to its end either. */
@@ -184,12 +184,21 @@ cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached
 		cs_selection_run_quietly(cached, op);
 }
 
-/* Counts a call that the host served. */
-void cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached,
-			enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
+/* Counts a call that the host served. Returns its row, NULL without memory. */
+struct cs_report_row *cs_selection_count(struct cs_selection *selection,
+					 struct cs_cached_choice *cached,
+					 enum cs_coll coll, size_t bytes,
+					 uint64_t nanoseconds);
+
+/* The report's row of such calls by a choice, in words if a rule made it. `form`: 0,
+ * CS_NONBLOCKING or CS_PERSISTENT. */
+struct cs_report_row *cs_selection_row(const struct cs_selector *selector, int form,
+				       const struct cs_choice *choice, enum cs_coll coll,
+				       size_t bytes);
 
 /* Adds time outside of the algorithm to the reported time of calls by that choice. */
-void cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t nanoseconds);
+void cs_selection_spend(const struct cs_selection *selection, struct cs_cached_choice *cached,
+			size_t bytes, uint64_t nanoseconds);
 
 /* Leaves a collective to the host, whatever the size and the operation. Call it before the first
  * choice. `reason` is static. */
@@ -198,6 +207,9 @@ void cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const
 /* Sets the imbalance that the ranks have agreed on, and drops the cached choices but those of
  * inexact reductions: the next calls choose anew. *selection may be serving a call. */
 void cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imbalance);
+
+/* Tells the report how many calls the classes on trial have had. */
+void cs_selection_tell(const struct cs_selection *selection);
 
 /* Frees the rows' tables. */
 void cs_selection_fini(struct cs_selection *selection);

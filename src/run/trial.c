@@ -88,7 +88,7 @@ report(const struct cs_selection *selection, struct cs_class_trial *class)
 		.ranks = selection->facts.ranks, .nodes = selection->facts.nodes,
 		.count = trial->ways, .serving = trial->serving,
 		.judged_at = cs_class_calls(class->cached), .changed_at = class->changed_at,
-		.regret_ns = trial->regret,
+		.regret_ns = trial->regret, .calls = cs_class_calls(class->cached),
 	};
 	if (!selection->is_reporting)
 		return;
@@ -98,6 +98,16 @@ report(const struct cs_selection *selection, struct cs_class_trial *class)
 		shown.ways[way].nanoseconds = trial->way_of[way].time;
 	}
 	class->place = cs_report_trial(class->place, &shown);
+}
+
+void
+cs_selection_tell(const struct cs_selection *selection)
+{
+	for (int i = 0; i < selection->trial_count; i++) {
+		const struct cs_class_trial *class = &selection->trials[i];
+		if (class->cached && class->place >= 0)
+			cs_report_trial_calls(class->place, cs_class_calls(class->cached));
+	}
 }
 
 void

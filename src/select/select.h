@@ -106,6 +106,11 @@ const struct cs_limits *cs_selector_limits(const struct cs_selector *selector);
 /* Does any row that holds on this machine, and for a team of these facts, ask for an imbalance? If
  * not, it need not be measured. Ignores collective, sizes and operation. */
 bool cs_selector_asks_imbalance(const struct cs_selector *selector, const struct cs_facts *facts);
+/* Writes, for a choice's reason that a rule gave, the rule in words: "built-in rule: one node, any
+ * size". `reason`: the choice's own pointer. Returns where the rule stands, the part
+ * "tuning.yaml:4" of the reason; NULL: no rule gave it. */
+const char *cs_selector_rule_words(const struct cs_selector *selector, enum cs_coll coll,
+				   const char *reason, char *words, size_t bytes);
 /* Removes the rules that jobs have learnt, for a job of which not all ranks have read the same
  * ones, and the file of settings->adapt_file; the digest changes. Before the first choice. */
 void cs_selector_forget(struct cs_selector *selector);

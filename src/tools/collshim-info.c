@@ -4,7 +4,6 @@
 #include "base/settings.h"
 #include "coll/coll.h"
 #include "select/select.h"
-#include "tools/arrivals.h"
 #include "tools/doctor.h"
 #include "tools/draw.h"
 #include "tools/info_json.h"
@@ -42,10 +41,7 @@ static const char usage[] =
 	"       collshim-info --doctor            what would be used on this node, why not more, "
 	"and what to do;\n"
 	"                                         exit 1 if there is a problem\n"
-	"       collshim-info --arrivals FILE...  what ranks recorded by COLLSHIM_ARRIVALS; with "
-	"--min-lat NS,\n"
-	"                                         --svg FILE\n"
-	"       --json with --algorithms, --explain, --doctor or --arrivals: for programs\n"
+	"       --json with --algorithms, --explain or --doctor: for programs\n"
 	"       collshim-info --version | --help\n"
 	"\n"
 	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, or for "
@@ -541,8 +537,6 @@ main(int argc, char **argv)
 {
 	cs_tools_print_printably();
 	struct request request = { 0 };
-	if (argc > 1 && !strcmp(argv[1], "--arrivals"))
-		return finish(cs_tools_arrivals(argc - 1, argv + 1));
 	if (argc > 1 && !strcmp(argv[1], "--learnt"))
 		return finish(cs_tools_learnt(argc - 1, argv + 1));
 	int wrong = read_arguments(argc, argv, &request);

@@ -19,51 +19,66 @@ struct cs_report cs_report = {
 static char *start_folder; /* of relative paths; NULL: where the process is by then. */
 
 static bool
-has_key(const struct cs_report_row *row, int coll, int bin, bool is_deferred, const char *algorithm,
-	const char *why)
+is_text(const char *one, const char *other)
 {
-	return row->coll == coll && row->bin == bin && row->is_deferred == is_deferred &&
-	       !strcmp(row->algorithm, algorithm) && !strcmp(row->why, why);
+	return one && other ? !strcmp(one, other) : one == other;
+}
+
+static bool
+has_key(const struct cs_report_row *row, const struct cs_report_row *key)
+{
+	return row->coll == key->coll && row->bin == key->bin &&
+	       row->is_deferred == key->is_deferred && !strcmp(row->algorithm, key->algorithm) &&
+	       !strcmp(row->why, key->why) && is_text(row->place, key->place);
 }
 
 static struct cs_report_row *
-make_row(int coll, int bin, bool is_deferred, const char *algorithm, const char *why)
+make_row(const struct cs_report_row *key)
 {
 	struct cs_report_row *row = calloc(1, sizeof *row);
-	char *algorithm_copy = strdup(algorithm), *why_copy = strdup(why);
-	if (!row || !algorithm_copy || !why_copy) {
+	char *algorithm = strdup(key->algorithm), *why = strdup(key->why),
+	     *place = key->place ? strdup(key->place) : NULL;
+	if (!row || !algorithm || !why || (key->place && !place)) {
 		free(row);
-		free(algorithm_copy);
-		free(why_copy);
+		free(algorithm);
+		free(why);
+		free(place);
 		return NULL;
 	}
-	row->coll = coll;
-	row->bin = bin;
-	row->is_deferred = is_deferred;
-	row->algorithm = algorithm_copy;
-	row->why = why_copy;
+	row->coll = key->coll;
+	row->bin = key->bin;
+	row->is_deferred = key->is_deferred;
+	row->algorithm = algorithm;
+	row->why = why;
+	row->place = place;
 	return row;
 }
 
 struct cs_report_row *
-cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm, const char *why)
+cs_report_find_row(const struct cs_report_row *key)
 {
-	int saved = errno;
-	int bin = cs_report_bin(bytes);
-	uint64_t hash = cs_hash_number(CS_HASH_START, (uint64_t)coll << 16 | (uint64_t)bin << 1 |
-				       is_deferred);
-	hash = cs_hash_text(cs_hash_text(hash, algorithm), why);
-
-	pthread_mutex_lock(&cs_report.lock);
+	uint64_t hash = cs_hash_number(CS_HASH_START, (uint64_t)key->coll << 16 |
+				       (uint64_t)key->bin << 1 | key->is_deferred);
+	hash = cs_hash_text(cs_hash_text(cs_hash_text(hash, key->algorithm), key->why), key->place);
 	size_t at = (hash ^ hash >> 32) % CS_REPORT_HASH;
-	while (cs_report.rows[at] &&
-	       !has_key(cs_report.rows[at], coll, bin, is_deferred, algorithm, why))
+	while (cs_report.rows[at] && !has_key(cs_report.rows[at], key))
 		at = (at + 1) % CS_REPORT_HASH;
 	if (!cs_report.rows[at] && cs_report.rows_made < CS_REPORT_ROWS) {
-		cs_report.rows[at] = make_row(coll, bin, is_deferred, algorithm, why);
+		cs_report.rows[at] = make_row(key);
 		cs_report.rows_made += cs_report.rows[at] != NULL;
 	}
-	struct cs_report_row *row = cs_report.rows[at] ? cs_report.rows[at] : &cs_report.overflow;
+	return cs_report.rows[at] ? cs_report.rows[at] : &cs_report.overflow;
+}
+
+struct cs_report_row *
+cs_report_rule_row(int coll, size_t bytes, bool is_deferred, const char *algorithm, const char *why,
+		   const char *place)
+{
+	int saved = errno;
+	pthread_mutex_lock(&cs_report.lock);
+	struct cs_report_row *row = cs_report_find_row(&(struct cs_report_row){
+		.coll = coll, .bin = cs_report_bin(bytes), .is_deferred = is_deferred,
+		.algorithm = algorithm, .why = why, .place = place });
 	pthread_mutex_unlock(&cs_report.lock);
 	errno = saved;
 	return row;
@@ -79,6 +94,14 @@ cs_report_trial(int place, const struct cs_report_trial *trial)
 		cs_report.trials[place] = *trial;
 	pthread_mutex_unlock(&cs_report.lock);
 	return place;
+}
+
+void
+cs_report_trial_calls(int place, uint64_t calls)
+{
+	pthread_mutex_lock(&cs_report.lock);
+	cs_report.trials[place].calls = calls;
+	pthread_mutex_unlock(&cs_report.lock);
 }
 
 void
@@ -101,6 +124,8 @@ cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds)
 {
 	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
 	cs_report_spend(row, nanoseconds);
+	atomic_fetch_add_explicit(&row->times[cs_report_time_bin(nanoseconds)], 1,
+				  memory_order_relaxed);
 	if (bytes != CS_BYTES_UNKNOWN)
 		atomic_fetch_add_explicit(&row->bytes, bytes, memory_order_relaxed);
 }

@@ -1,93 +1,17 @@
-/* trace/report_print.c — shows what has been counted: as a table, or as JSON. */
+/* trace/report_print.c — shows what has been counted as a table. */
 #include "trace/report_state.h"
 
 #include "base/parse.h"
 #include "base/printable.h"
-#include "trace/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t
-bin_low(int bin)
-{
-	return bin == 0 ? 0 : UINT64_C(1) << (bin - 1);
-}
-
-static uint64_t
-bin_high(int bin)
-{
-	return bin == 0 ? 0 : bin == 64 ? UINT64_MAX : UINT64_C(1) << bin;
-}
-
-/* A row as it stood when the report was made: other threads may count on. */
-struct line {
-	const struct cs_report_row *row;
-	uint64_t calls, nanoseconds, bytes;
-	uint64_t known, waiting, moving; /* calls; ns in them */
-};
-
-static struct line
-line_of(struct cs_report_row *row)
-{
-	uint64_t waiting = atomic_load_explicit(&row->waiting_nanoseconds, memory_order_relaxed),
-		 known = atomic_load_explicit(&row->known_nanoseconds, memory_order_relaxed);
-	return (struct line){
-		.known = atomic_load_explicit(&row->known_calls, memory_order_relaxed),
-		.waiting = waiting, .moving = known > waiting ? known - waiting : 0,
-		.row = row,
-		.calls = atomic_load_explicit(&row->calls, memory_order_relaxed),
-		.nanoseconds = atomic_load_explicit(&row->nanoseconds, memory_order_relaxed),
-		.bytes = atomic_load_explicit(&row->bytes, memory_order_relaxed),
-	};
-}
-
-/* Served before deferred, "other" last; then collective, size, algorithm, why. */
-static int
-compare_lines(const void *left, const void *right)
-{
-	const struct cs_report_row *a = ((const struct line *)left)->row;
-	const struct cs_report_row *b = ((const struct line *)right)->row;
-	if ((a->coll == CS_COLL_COUNT) != (b->coll == CS_COLL_COUNT))
-		return a->coll == CS_COLL_COUNT ? 1 : -1;
-	if (a->is_deferred != b->is_deferred)
-		return a->is_deferred ? 1 : -1;
-	if (a->coll != b->coll)
-		return a->coll < b->coll ? -1 : 1;
-	if (a->bin != b->bin)
-		return a->bin < b->bin ? -1 : 1;
-	int order = strcmp(a->algorithm, b->algorithm);
-	return order ? order : strcmp(a->why, b->why);
-}
-
-/* The rows that were called, sorted. The array is static because memory may be what is short;
- * `lock` guards it. */
-static struct line lines[CS_REPORT_ROWS + 1];
-
-static size_t
-collect_lines(void)
-{
-	size_t used = 0;
-	for (size_t i = 0; i < CS_REPORT_HASH; i++) {
-		if (!cs_report.rows[i])
-			continue;
-		lines[used] = line_of(cs_report.rows[i]);
-		used += lines[used].calls > 0;
-	}
-	lines[used] = line_of(&cs_report.overflow);
-	used += lines[used].calls > 0;
-	qsort(lines, used, sizeof *lines, compare_lines);
-	return used;
-}
-
-/* Has the range of sizes an end? */
-static bool
-is_bounded(const struct cs_report_trial *trial)
-{
-	return trial->last < CS_INF - 1;
-}
+/* The lines that were called, sorted. Static because memory may be what is short; cs_report.lock
+ * guards them. */
+static const struct cs_report_line *lines[CS_REPORT_ROWS + 1];
 
 static void
 print_bin(char *text, const struct cs_report_row *row)
@@ -99,8 +23,8 @@ print_bin(char *text, const struct cs_report_row *row)
 		strcpy(text, "0");
 	else
 		cs_byte_range_text(text,
-				   (struct cs_range){ bin_low(bin), bin == 64
-						      ? CS_INF : bin_high(bin) });
+				   (struct cs_range){ cs_report_bin_low(bin), bin == 64
+						      ? CS_INF : cs_report_bin_high(bin) });
 }
 
 /* Three or four digits and a unit. Whole numbers throughout: no comma from the application's
@@ -126,31 +50,41 @@ print_time(char *text, size_t room, uint64_t nanoseconds)
 	snprintf(text, room, "%" PRIu64 " ns", nanoseconds);
 }
 
+static uint64_t
+mean_of(const struct cs_report_span *span)
+{
+	return span->ranks ? span->sum / (uint64_t)span->ranks : 0;
+}
+
 /* The last two only where something is known of them. */
 enum { NAME, BYTES, ALGORITHM, WHY, CALLS, TIME, WAITING, MOVING, COLUMNS };
 
 struct cells {
 	const char *text[COLUMNS];
-	char bytes[CS_RANGE_TEXT], calls[24], time[32], waiting[32], moving[32];
+	char bytes[CS_RANGE_TEXT], why[256], calls[24], time[32], waiting[32], moving[32];
 };
 
 static void
-fill_cells(struct cells *cells, const struct line *line)
+fill_cells(struct cells *cells, const struct cs_report_line *line)
 {
-	print_bin(cells->bytes, line->row);
+	const struct cs_report_row *row = line->row;
+	print_bin(cells->bytes, row);
 	snprintf(cells->calls, sizeof cells->calls, "%" PRIu64, line->calls);
-	print_time(cells->time, sizeof cells->time, line->nanoseconds);
+	print_time(cells->time, sizeof cells->time, mean_of(&line->time));
+	snprintf(cells->why, sizeof cells->why, row->place ? "%s (%s)" : "%s", row->why,
+		 row->place);
 	cells->text[NAME] = cs_coll_name(line->row->coll);
 	cells->text[BYTES] = cells->bytes;
 	cells->text[ALGORITHM] = line->row->algorithm;
-	cells->text[WHY] = line->row->why;
+	cells->text[WHY] = cells->why;
 	cells->text[CALLS] = cells->calls;
 	cells->text[TIME] = cells->time;
 	cells->text[WAITING] = cells->text[MOVING] = "-";
 	if (!line->known)
 		return;
-	print_time(cells->waiting, sizeof cells->waiting, line->waiting / line->known);
-	print_time(cells->moving, sizeof cells->moving, line->moving / line->known);
+	print_time(cells->waiting, sizeof cells->waiting, line->waiting_ns / line->known);
+	print_time(cells->moving, sizeof cells->moving,
+		   cs_report_moving_ns(line) / line->known);
 	cells->text[WAITING] = cells->waiting;
 	cells->text[MOVING] = cells->moving;
 }
@@ -210,8 +144,8 @@ print_lines(FILE *out, size_t used)
 	for (int k = 0; k < COLUMNS; k++)
 		width[k] = strlen(head.text[k]);
 	for (size_t i = 0; i < used; i++) {
-		columns = lines[i].known ? COLUMNS : columns;
-		fill_cells(&cells, &lines[i]);
+		columns = lines[i]->known ? COLUMNS : columns;
+		fill_cells(&cells, lines[i]);
 		for (int k = 0; k < COLUMNS; k++)
 			width[k] = strlen(cells.text[k]) > width[k]
 				   ? strlen(cells.text[k]) : width[k];
@@ -219,10 +153,10 @@ print_lines(FILE *out, size_t used)
 	print_cells(out, &head, width, columns);
 	bool in_deferred = false;
 	for (size_t i = 0; i < used; i++) {
-		if (lines[i].row->is_deferred && !in_deferred)
-			fputs("  left to the MPI underneath:\n", out);
-		in_deferred = lines[i].row->is_deferred;
-		fill_cells(&cells, &lines[i]);
+		if (lines[i]->row->is_deferred && !in_deferred)
+			fputs("  left to the MPI:\n", out);
+		in_deferred = lines[i]->row->is_deferred;
+		fill_cells(&cells, lines[i]);
 		print_cells(out, &cells, width, columns);
 	}
 }
@@ -232,19 +166,21 @@ print_total(FILE *out, size_t used)
 {
 	uint64_t calls = 0, served_calls = 0, nanoseconds = 0, served_nanoseconds = 0;
 	for (size_t i = 0; i < used; i++) {
-		bool is_served = !lines[i].row->is_deferred && lines[i].row->coll != CS_COLL_COUNT;
-		calls += lines[i].calls;
-		nanoseconds += lines[i].nanoseconds;
-		served_calls += is_served ? lines[i].calls : 0;
-		served_nanoseconds += is_served ? lines[i].nanoseconds : 0;
+		const struct cs_report_row *row = lines[i]->row;
+		bool is_served = !row->is_deferred && row->coll != CS_COLL_COUNT;
+		calls += lines[i]->calls;
+		nanoseconds += lines[i]->time.sum;
+		served_calls += is_served ? lines[i]->calls : 0;
+		served_nanoseconds += is_served ? lines[i]->time.sum : 0;
 	}
 	char time[32];
-	print_time(time, sizeof time, nanoseconds);
+	int ranks = cs_report_all.reported > 0 ? cs_report_all.reported : 1;
+	print_time(time, sizeof time, nanoseconds / (uint64_t)ranks);
 	fprintf(out, "  served %" PRIu64 " of %" PRIu64 " calls (", served_calls, calls);
 	print_share(out, "calls", served_calls, calls);
 	fputs(", ", out);
 	print_share(out, "time", served_nanoseconds, nanoseconds);
-	fprintf(out, "), %s in all\n", time);
+	fprintf(out, "), %s%s\n", time, ranks > 1 ? " of a rank in the mean" : "");
 }
 
 static void
@@ -252,9 +188,10 @@ print_trial(FILE *out, const struct cs_report_trial *trial)
 {
 	char text[CS_RANGE_TEXT];
 	fprintf(out, "  %s", cs_coll_name(trial->coll));
-	if (trial->low || is_bounded(trial))
+	if (trial->low || cs_report_trial_is_bounded(trial))
 		fprintf(out, " %s", cs_byte_range_text(text, (struct cs_range){
-				trial->low, is_bounded(trial) ? trial->last + 1 : CS_INF }));
+				trial->low, cs_report_trial_is_bounded(trial)
+					    ? trial->last + 1 : CS_INF }));
 	fprintf(out, ", %d ranks, %d node%s:", trial->ranks, trial->nodes,
 		trial->nodes == 1 ? "" : "s");
 	for (int i = -1; i < trial->count; i++) {
@@ -272,6 +209,95 @@ print_trial(FILE *out, const struct cs_report_trial *trial)
 	fprintf(out, " judged at call %" PRIu64 ", trying took %s\n", trial->judged_at, text);
 }
 
+/* Durations of ranks: "14.1 s (10.2 s to 20.1 s, rank 7)". */
+static void
+print_span(FILE *out, const char *what, const struct cs_report_span *span, uint64_t run)
+{
+	char mean[32], least[32], most[32];
+	if (!span->ranks)
+		return;
+	print_time(mean, sizeof mean, mean_of(span));
+	fprintf(out, "%s %s", what, mean);
+	if (run) {
+		uint64_t tenths = cs_report_scale(mean_of(span), 1000, run);
+		fprintf(out, ", %" PRIu64 ".%" PRIu64 " %% of the run", tenths / 10, tenths % 10);
+	}
+	print_time(least, sizeof least, span->least);
+	print_time(most, sizeof most, span->most);
+	if (span->ranks > 1)
+		fprintf(out, " (%s to %s, rank %d)", least, most, span->rank);
+	putc('\n', out);
+}
+
+static uint64_t
+run_of(const struct cs_report_rank *rank)
+{
+	return rank->run_ns;
+}
+
+static uint64_t
+collectives_of(const struct cs_report_rank *rank)
+{
+	return rank->nanoseconds;
+}
+
+static void
+print_run(FILE *out)
+{
+	struct cs_report_span run = cs_report_over_ranks(run_of),
+			      known = { .ranks = 0 }, moving = { .ranks = 0 };
+	for (int rank = 0; cs_report_all.rank && rank < cs_report_all.ranks; rank++)
+		if (cs_report_all.rank[rank].known_ns) {
+			known = cs_report_over_ranks(cs_report_rank_waiting);
+			moving = cs_report_over_ranks(cs_report_rank_moving);
+			break;
+		}
+	struct cs_report_span collectives = cs_report_over_ranks(collectives_of);
+	if (!run.sum)
+		return;
+	print_span(out, "  a rank ran", &run, 0);
+	print_span(out, "    in collectives", &collectives, mean_of(&run));
+	print_span(out, "      waiting for others", &known, mean_of(&run));
+	print_span(out, "      moving data", &moving, mean_of(&run));
+}
+
+/* Remedies for calls left to the MPI, each once. */
+static void
+print_remedies(FILE *out, size_t used)
+{
+	bool has_any = false;
+	for (size_t i = 0; i < used; i++) {
+		const char *why = lines[i]->row->why, *remedy = cs_report_remedy(why);
+		uint64_t calls = 0;
+		bool is_first = remedy && lines[i]->row->is_deferred;
+		for (size_t k = 0; is_first && k < i; k++)
+			is_first = !lines[k]->row->is_deferred || strcmp(lines[k]->row->why, why);
+		if (!is_first)
+			continue;
+		for (size_t k = i; k < used; k++)
+			calls += !strcmp(lines[k]->row->why, why) && lines[k]->row->is_deferred
+				 ? lines[k]->calls : 0;
+		if (!has_any)
+			fputs("  to have more calls served:\n", out);
+		has_any = true;
+		fprintf(out, "  %" PRIu64 " calls, %s: %s\n", calls, why, remedy);
+	}
+}
+
+static void
+print_head(FILE *out)
+{
+	const struct cs_report_all *all = &cs_report_all;
+	fprintf(out, "collshim %s: collectives of ", CS_VERSION);
+	if (all->is_gathered && all->reported == all->ranks)
+		fprintf(out, "%d rank%s\n", all->ranks, all->ranks == 1 ? "" : "s");
+	else if (all->is_gathered)
+		fprintf(out, "%d of %d ranks\n", all->reported, all->ranks);
+	else
+		fprintf(out, "rank 0%s%s\n", all->alone ? " alone: " : "",
+			all->alone ? all->alone : "");
+}
+
 /* A path or an MPI's name may have anything in it. Values are each on a line; without memory they
  * are printed as they are. */
 void
@@ -282,15 +308,18 @@ cs_report_print(FILE *to)
 	size_t length;
 	pthread_mutex_lock(&cs_report.lock);
 	FILE *memory = open_memstream(&text, &length), *out = memory ? memory : to;
-	size_t used = collect_lines();
-	fprintf(out, "collshim %s: collectives of this process\n", CS_VERSION);
+	cs_report_settle();
+	size_t used = cs_report_sorted(lines);
+	print_head(out);
 	print_facts(out);
+	print_run(out);
 	if (used == 0) {
 		fprintf(out, "  %s\n", cs_report.uncounted ? cs_report.uncounted
 							   : "no collective was called");
 	} else {
 		print_lines(out, used);
 		print_total(out, used);
+		print_remedies(out, used);
 	}
 	if (cs_report.trials_used)
 		fputs("  tried in this run, time of a call:\n", out);
@@ -304,119 +333,5 @@ cs_report_print(FILE *to)
 		}
 		free(text);
 	}
-	errno = saved;
-}
-
-/* A size, or null: not known. */
-static void
-json_size(FILE *out, const char *name, bool is_known, uint64_t size)
-{
-	if (is_known)
-		fprintf(out, ", \"%s\": %" PRIu64, name, size);
-	else
-		fprintf(out, ", \"%s\": null", name);
-}
-
-/* Time in calls of which it is known, or null: there is none. */
-static void
-json_known_seconds(FILE *out, const char *name, uint64_t calls, uint64_t nanoseconds)
-{
-	fprintf(out, ", \"%s\": ", name);
-	if (calls)
-		cs_json_seconds(out, nanoseconds);
-	else
-		fputs("null", out);
-}
-
-static void
-json_line(FILE *out, const struct line *line)
-{
-	int bin = line->row->bin;
-	bool is_known = bin != CS_REPORT_UNKNOWN;
-	fputs("{\"collective\": ", out);
-	cs_json_string(out, cs_coll_name(line->row->coll));
-	json_size(out, "bin_low", is_known, is_known ? bin_low(bin) : 0);
-	json_size(out, "bin_high", is_known, is_known ? bin_high(bin) : 0);
-	fputs(", \"algorithm\": ", out);
-	cs_json_string(out, line->row->algorithm);
-	fputs(", \"why\": ", out);
-	cs_json_string(out, line->row->why);
-	fprintf(out, ", \"deferred\": %s, \"calls\": %" PRIu64,
-		line->row->is_deferred ? "true" : "false", line->calls);
-	json_size(out, "bytes", is_known, line->bytes);
-	fputs(", \"seconds\": ", out);
-	cs_json_seconds(out, line->nanoseconds);
-	fprintf(out, ", \"known_calls\": %" PRIu64, line->known);
-	json_known_seconds(out, "waiting_seconds", line->known, line->waiting);
-	json_known_seconds(out, "moving_seconds", line->known, line->moving);
-	fputs("}", out);
-}
-
-static void
-json_call(FILE *out, const char *name, uint64_t number)
-{
-	json_size(out, name, number != 0, number);
-}
-
-static void
-json_trial(FILE *out, const struct cs_report_trial *trial)
-{
-	bool is_sized = trial->low || is_bounded(trial);
-	fputs("{\"collective\": ", out);
-	cs_json_string(out, cs_coll_name(trial->coll));
-	json_size(out, "bytes_low", is_sized, trial->low);
-	json_size(out, "bytes_high", is_bounded(trial), trial->last + 1);
-	fprintf(out, ", \"ranks\": %d, \"nodes\": %d, \"serving\": ", trial->ranks, trial->nodes);
-	cs_json_string(out, trial->ways[trial->serving].algorithm);
-	json_call(out, "changed_at", trial->changed_at);
-	json_call(out, "judged_at", trial->judged_at);
-	fputs(", \"regret_seconds\": ", out);
-	cs_json_seconds(out, trial->regret_ns);
-	fputs(", \"ways\": [", out);
-	for (int i = 0; i < trial->count; i++) {
-		fputs(i ? ", {\"algorithm\": " : "{\"algorithm\": ", out);
-		cs_json_string(out, trial->ways[i].algorithm);
-		json_known_seconds(out, "seconds", trial->ways[i].nanoseconds,
-				   trial->ways[i].nanoseconds);
-		putc('}', out);
-	}
-	fputs("]}", out);
-}
-
-void
-cs_report_json(FILE *out)
-{
-	int saved = errno;
-	pthread_mutex_lock(&cs_report.lock);
-	size_t used = collect_lines();
-	fputs("{\"collshim\": ", out);
-	cs_json_string(out, CS_VERSION);
-	fputs(",\n \"facts\": {", out);
-	for (size_t i = 0; i < cs_report.facts_used; i++) {
-		fputs(i ? ",\n  " : "\n  ", out);
-		cs_json_string(out, cs_report.facts[i].name);
-		fputs(": ", out);
-		if (cs_report.facts[i].value)
-			cs_json_string(out, cs_report.facts[i].value);
-		else
-			fprintf(out, "%" PRIu64, cs_report.facts[i].number);
-	}
-	fputs("},\n", out);
-	if (cs_report.uncounted) {
-		fputs(" \"uncounted\": ", out);
-		cs_json_string(out, cs_report.uncounted);
-		fputs(",\n", out);
-	}
-	for (int i = 0; i < cs_report.trials_used; i++) {
-		fputs(i ? ",\n  " : " \"trials\": [\n  ", out);
-		json_trial(out, &cs_report.trials[i]);
-	}
-	fputs(cs_report.trials_used ? "],\n \"rows\": [" : " \"rows\": [", out);
-	for (size_t i = 0; i < used; i++) {
-		fputs(i ? ",\n  " : "\n  ", out);
-		json_line(out, &lines[i]);
-	}
-	fputs("]}\n", out);
-	pthread_mutex_unlock(&cs_report.lock);
 	errno = saved;
 }

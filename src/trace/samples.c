@@ -60,7 +60,7 @@ cs_samples_tell(struct cs_sampled_call *samples, size_t count,
 		if (!are_whole(call, end - first))
 			continue;
 		for (int rank = 0; rank < call->size; rank++)
-			if (call[rank].row && call[rank].left_ns >= call[rank].arrived_ns)
+			if ((uint32_t)call[rank].row && call[rank].left_ns >= call[rank].arrived_ns)
 				tell(user, call[rank].row,
 				     (uint64_t)(call[rank].left_ns - call[rank].arrived_ns),
 				     waited(call, rank));

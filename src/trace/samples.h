@@ -29,10 +29,12 @@ cs_samples_want(uint64_t call)
 struct cs_sampled_call {
 	uint64_t comm, call; /* the same on all ranks */
 	int64_t arrived_ns, left_ns; /* by one clock on all ranks, in the end */
-	uint64_t row;        /* what the one that is told knows the call by; 0: another rank's */
+	/* By it the one that is told knows the call; 0 in the lower half: it need not be told. */
+	uint64_t row;
 	int32_t rank, size;  /* of the communicator */
 	int32_t root;        /* rank in it; of a collective without one anything */
 	int32_t coll;        /* enum cs_coll */
+	bool is_deferred;    /* the host did it */
 };
 
 /* Calls tell() for each sample with a row, if all ranks' samples of its call are there: took_ns is

@@ -127,6 +127,36 @@ TEST(what_the_site_leaves_open_goes_to_the_built_in_rules)
 	cs_selector_destroy(selector);
 }
 
+TEST(a_rule_is_told_in_words_and_by_its_place)
+{
+	struct cs_selector *selector =
+		make(SITE(RULE("bcast, nodes: 2-inf, ppn: 2-inf, bytes: 0-1K, use: host")
+			  RULE("bcast, bytes: 1K-1M, ranks: 2-5000, use: ring")
+			  RULE("bcast, nodes: 1-2, use: \"hier:host\"")));
+	static const struct {
+		size_t bytes;
+		const char *words, *place;
+	} cases[] = {
+		{ 8, "rule of the site: several nodes, several ranks on each, 0-1K bytes",
+		  "site.yaml:6" },
+		{ 1024, "rule of the site: 2-5000 ranks in all, 1K-1M bytes", "site.yaml:7" },
+		{ 1 << 20, "built-in rule: ", "tuning.yaml:" },
+	};
+	char words[256];
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_choice choice = choose_bytes(selector, CS_BCAST, cases[i].bytes);
+		const char *place = cs_selector_rule_words(selector, CS_BCAST, choice.reason,
+							   words, sizeof words);
+		assert_non_null(place);
+		assert_contains(words, cases[i].words);
+		assert_contains(place, cases[i].place);
+	}
+	assert_null(cs_selector_rule_words(selector, CS_BCAST, "site.yaml:6", words,
+					   sizeof words));
+	assert_null(cs_selector_rule_words(NULL, CS_BCAST, "", words, sizeof words));
+	cs_selector_destroy(selector);
+}
+
 TEST(a_forced_algorithm_goes_before_every_rule)
 {
 	struct cs_selector *selector = make_forced(SITE(RULE("bcast, use: host")),

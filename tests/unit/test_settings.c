@@ -125,6 +125,7 @@ TEST(a_reports_path_names_the_job_its_task_process_and_host)
 	char host[128], expected[512];
 	for (size_t i = 0; i < COUNT(batch); i++)
 		unsetenv(batch[i]);
+	unsetenv("PMIX_NAMESPACE");
 	assert_int_equal(gethostname(host, sizeof host), 0);
 	snprintf(expected, sizeof expected, "r.%ld.%s.json", (long)getpid(), host);
 	assert_report("r.%p.%h.json", expected);
@@ -152,6 +153,15 @@ TEST(a_reports_path_names_the_job_its_task_process_and_host)
 	assert_report("%j.%a", "8.0");
 	unsetenv("JOB_ID");
 	unsetenv("SGE_TASK_ID");
+
+	/* PMIx's name of the job, unless a batch system has one; and reports without a name. */
+	setenv("PMIX_NAMESPACE", "prterun-x@1", 1);
+	assert_report("%j", "prterun-x@1");
+	assert_report("json", "collshim-prterun-x@1.json");
+	setenv("SLURM_JOB_ID", "4711", 1);
+	assert_report("out/", "out/collshim-4711.json");
+	unsetenv("PMIX_NAMESPACE");
+	unsetenv("SLURM_JOB_ID");
 
 	/* What stands for nothing stays. */
 	assert_report("100%%j%z%", "100%j%z%");

@@ -62,8 +62,10 @@ TEST(without_calls_it_says_so_and_the_json_has_no_rows)
 	assert_null(strstr(text, "never-called"));
 	free(text);
 	char *json = rendered(cs_report_json);
-	assert_string_equal(json, "{\"collshim\": \"" CS_VERSION "\",\n \"facts\": {},\n \"rows\": "
-								 "[]}\n");
+	assert_contains(json, "{\"collshim\": \"" CS_VERSION "\", \"version\": 2, ");
+	assert_contains(json, "\"facts\": {}");
+	assert_contains(json, "\"rows\": []");
+	assert_null(strstr(json, "never-called"));
 	free(json);
 }
 
@@ -75,10 +77,8 @@ TEST(without_counting_it_says_so_and_not_that_there_were_no_calls)
 	assert_null(strstr(text, "no collective was called"));
 	free(text);
 	char *json = rendered(cs_report_json);
-	assert_string_equal(json, "{\"collshim\": \"" CS_VERSION "\",\n \"facts\": {},\n "
-								 "\"uncounted\": \"nobody "
-								 "counted\",\n"
-				  " \"rows\": []}\n");
+	assert_contains(json, "\"uncounted\": \"nobody counted\"");
+	assert_contains(json, "\"rows\": []");
 	free(json);
 	cs_report_uncounted(NULL);
 }
@@ -165,10 +165,11 @@ TEST(a_size_that_is_not_known_is_not_said_to_be_0)
 	char *json = rendered(cs_report_json);
 	assert_non_null(strstr(line_with(json, "size unknown"), "\"bin_low\": null, \"bin_high\": "
 								"null, "));
-	assert_non_null(strstr(line_with(json, "size unknown"), "\"calls\": 1, \"bytes\": null, "));
+	assert_contains(line_with(json, "size unknown"), "\"calls\": 1, ");
+	assert_contains(line_with(json, "size unknown"), "\"bytes\": null, ");
 	assert_non_null(strstr(line_with(json, "size nothing"), "\"bin_low\": 0, \"bin_high\": "
 								"0, "));
-	assert_non_null(strstr(line_with(json, "size nothing"), "\"calls\": 1, \"bytes\": 0, "));
+	assert_contains(line_with(json, "size nothing"), "\"bytes\": 0, ");
 	free(json);
 }
 
@@ -206,8 +207,8 @@ TEST(waiting_and_moving_are_told_apart_where_they_are_known)
 	free(text);
 	text = rendered(cs_report_json);
 	line = line_with(text, "kept apart");
-	assert_non_null(strstr(line, "\"known_calls\": 2, \"waiting_seconds\": 0.000005000, "
-				     "\"moving_seconds\": 0.000003000}"));
+	assert_contains(line, "\"known_calls\": 2, \"waiting_seconds\": 0.000005000, "
+			      "\"moving_seconds\": 0.000003000, \"waiting\": {\"least\": ");
 	free(text);
 }
 
@@ -251,6 +252,7 @@ TEST(trials_are_shown_by_class)
 		.ways = { { "chain", 5100 }, { "host", 9000 }, { "hier:host", 520 },
 			  { "tree", 0 } },
 		.count = 4, .serving = 2, .judged_at = 85, .changed_at = 21, .regret_ns = 3200,
+		.calls = 121,
 	};
 	int first = cs_report_trial(-1, &trial);
 	trial.coll = CS_GATHERV;
@@ -272,7 +274,8 @@ TEST(trials_are_shown_by_class)
 		line_with(json, "\"changed_at\": 21"),
 		"  {\"collective\": \"bcast\", \"bytes_low\": 64, \"bytes_high\": 512, "
 		"\"ranks\": 4, \"nodes\": 1, \"serving\": \"hier:host\", \"changed_at\": 21, "
-		"\"judged_at\": 85, \"regret_seconds\": 0.000003200, \"ways\": ["
+		"\"judged_at\": 85, \"calls\": 121, \"regret_seconds\": 0.000003200, "
+		"\"gain_seconds\": 0.000844800, \"ways\": ["
 		"{\"algorithm\": \"chain\", \"seconds\": 0.000005100}, "
 		"{\"algorithm\": \"host\", \"seconds\": 0.000009000}, "
 		"{\"algorithm\": \"hier:host\", \"seconds\": 0.000000520}, "
@@ -291,16 +294,15 @@ TEST(json_escapes_whatever_a_name_contains)
 								   "\xff \xe2\x82 \xed\xa0\x80"),
 	      3, 3072, 1000000002);
 	char *json = rendered(cs_report_json);
-	assert_non_null(strstr(json,
-			       "{\"collective\": \"reduce_scatter\", \"bin_low\": 1024, "
-			       "\"bin_high\": 2048, "
-			       "\"algorithm\": \"host\", \"why\": \"a \\\"q\\\" \\\\ "
-			       "\\u000a\\u0009\\u0001 \xc3\xa9 "
-			       "\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\", \"deferred\": "
-			       "true, \"calls\": 3, "
-			       "\"bytes\": 3072, \"seconds\": 1.000000002, "
-			       "\"known_calls\": 0, \"waiting_seconds\": null, "
-			       "\"moving_seconds\": null}"));
+	assert_contains(json, "{\"collective\": \"reduce_scatter\", \"bin_low\": 1024, "
+			      "\"bin_high\": 2048, \"algorithm\": \"host\", \"why\": \"a \\\"q\\\" "
+			      "\\\\ \\u000a\\u0009\\u0001 \xc3\xa9 \\ufffd \\ufffd\\ufffd "
+			      "\\ufffd\\ufffd\\ufffd\", \"place\": null, \"deferred\": true, "
+			      "\"remedy\": null, \"calls\": 3, \"calls_all\": 3, \"ranks\": 1, "
+			      "\"bytes\": 3072, \"seconds\": 1.000000002, \"time\": {\"least\": "
+			      "1.000000002, \"mean\": 1.000000002, \"most\": 1.000000002, "
+			      "\"rank\": 0}, \"known_calls\": 0, \"waiting_seconds\": null, "
+			      "\"moving_seconds\": null, \"waiting\": null, \"moving\": null, ");
 	free(json);
 }
 
@@ -353,6 +355,15 @@ file_text(const char *path)
 	return text;
 }
 
+/* A report without its date and what it says of the machine. */
+static const char *
+counts_of(const char *json)
+{
+	const char *counts = strstr(json, "\"trials\": [");
+	assert_non_null(counts);
+	return counts;
+}
+
 /* What cs_report_write puts on stderr. */
 static char *
 stderr_of_write(const char *destination)
@@ -383,7 +394,7 @@ TEST(a_report_goes_to_the_file_and_nothing_else_stays)
 	fclose(fopen(path, "w")); /* as mktemp makes it */
 	assert_string_equal(stderr_of_write(path), "");
 	char *json = rendered(cs_report_json);
-	assert_string_equal(file_text(path), json);
+	assert_string_equal(counts_of(file_text(path)), counts_of(json));
 	free(json);
 	assert_int_equal(unlink(path), 0); /* and remove_folder() then finds the folder empty */
 }
@@ -404,7 +415,7 @@ TEST(another_jobs_report_stays_and_one_line_says_where_this_one_is)
 	assert_string_equal(stderr_of_write(path), expected);
 	assert_string_equal(file_text(path), "old");
 	char *json = rendered(cs_report_json);
-	assert_string_equal(file_text(second), json);
+	assert_string_equal(counts_of(file_text(second)), counts_of(json));
 	free(json);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(unlink(second), 0);
@@ -457,7 +468,7 @@ TEST(a_file_beside_which_none_can_be_made_is_written_to)
 	snprintf(path, sizeof path, "%s/%s", folder, name);
 	assert_string_equal(stderr_of_write(path), "");
 	char *json = rendered(cs_report_json);
-	assert_string_equal(file_text(path), json);
+	assert_string_equal(counts_of(file_text(path)), counts_of(json));
 	free(json);
 	assert_int_equal(unlink(path), 0);
 }
@@ -474,7 +485,7 @@ TEST(a_device_or_a_link_is_written_to_and_not_replaced)
 	assert_int_equal(lstat(link, &now), 0);
 	assert_true(S_ISLNK(now.st_mode));
 	char *json = rendered(cs_report_json);
-	assert_string_equal(file_text(target), json);
+	assert_string_equal(counts_of(file_text(target)), counts_of(json));
 	free(json);
 	unlink(link);
 	unlink(target);
@@ -584,7 +595,7 @@ TEST(a_full_table_counts_on_in_one_row_named_other)
 	assert_ptr_equal(row, cs_report_row(CS_BCAST, 12345, false, "new", "when full"));
 	assert_ptr_equal(first, cs_report_row(CS_SCATTERV, 0, true, "host", "full 0"));
 	char *json = rendered(cs_report_json);
-	const char *line = line_with(json, "\"other\"");
+	const char *line = line_with(json, "\"algorithm\": \"other\"");
 	assert_non_null(strstr(line, "\"collective\": \"other\""));
 	free(json);
 	/* Nobody knows any more who served these. */

@@ -46,8 +46,8 @@ finish(struct cs_icall *icall)
 	if (serving->communicator->seat->selection.is_reporting) {
 		const struct cs_choice *choice = &icall->choice.choice;
 		int form = icall->is_persistent ? CS_PERSISTENT : CS_NONBLOCKING;
-		icall->row = cs_report_row(form + (int)op->call.coll, serving->bytes, false,
-					   choice->algorithm->name, choice->reason);
+		icall->row = cs_selection_row(serving->communicator->seat->selection.selector, form,
+					      choice, op->call.coll, serving->bytes);
 		cs_report_count(icall->row, serving->bytes, icall->spent_ns);
 	}
 	serving->communicator->icalls->open--;
@@ -504,9 +504,16 @@ void
 cs_icall_count_host(const struct cs_comm *communicator, const struct cs_serving *serving,
 		    enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
 {
-	const char *why = !communicator->seat->selection.team ? communicator->reason
+	const struct cs_selection *selection = &communicator->seat->selection;
+	const char *why = !selection->team ? communicator->reason
 			  : !serving ? "not blocking, and the MPI lacks what it takes"
-			  : serving->cached ? serving->cached->choice.reason : serving->unasked;
+			  : serving->unasked;
+	if (selection->team && serving && serving->cached) {
+		cs_report_count(cs_selection_row(selection->selector, CS_NONBLOCKING,
+						 &serving->cached->choice, coll, bytes), bytes,
+				nanoseconds);
+		return;
+	}
 	cs_report_count(cs_report_row(CS_NONBLOCKING + (int)coll, bytes, true, "host",
 				      why ? why : "team not made yet"), bytes, nanoseconds);
 }

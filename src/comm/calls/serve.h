@@ -26,16 +26,17 @@ struct cs_side {
 	MPI_Datatype type;
 };
 
-/* Records a timed call, and calls the program's error handler if a truncation or a mismatch of
- * calls was noted. Called at the very end of the call, since a handler may make collectives on the
- * same communicator, free it, or not return. MPI_SUCCESS, MPI_ERR_TRUNCATE or MPI_ERR_OTHER. */
-int cs_serve_end(struct cs_serving *serving);
-static inline int
+/* Records a timed call, which was made at `caller` (a return address), and calls the program's
+ * error handler if a truncation or a mismatch of calls was noted. Called at the very end of the
+ * call, since a handler may make collectives on the same communicator, free it, or not return.
+ * MPI_SUCCESS, MPI_ERR_TRUNCATE or MPI_ERR_OTHER. */
+int cs_serve_end(struct cs_serving *serving, const void *caller);
+__attribute__((always_inline)) static inline int
 cs_serve_result(struct cs_serving *serving)
 {
 	const struct cs_node_op *node = &serving->op.node;
 	return __builtin_expect((node->extras | node->outcome.bits) == 0, 1)
-	       ? MPI_SUCCESS : cs_serve_end(serving);
+	       ? MPI_SUCCESS : cs_serve_end(serving, __builtin_return_address(0));
 }
 
 bool cs_serve_barrier(struct cs_serving *serving);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 static void
-record(struct cs_serving *serving)
+record(struct cs_serving *serving, const void *caller)
 {
 	const struct cs_op *op = &serving->op;
 	struct cs_selection *selection = &serving->communicator->seat->selection;
@@ -23,16 +23,20 @@ record(struct cs_serving *serving)
 	if (selection->is_recording)
 		cs_recording_add(serving->communicator, op->call.coll, op->call.root,
 				 serving->bytes, false, op->arrived_ns, op->left_ns);
+	if (!selection->is_reporting)
+		return;
+	if (op->row)
+		cs_report_site(caller, op->row, op->arrived_ns, op->left_ns, op->waited_ns);
 	if (selection->is_sampling && cs_samples_want(op->tag))
-		cs_recording_keep(serving->communicator, op);
+		cs_recording_keep(serving->communicator, op->tag, op, false);
 }
 
 int
-cs_serve_end(struct cs_serving *serving)
+cs_serve_end(struct cs_serving *serving, const void *caller)
 {
 	cs_serving_fini(serving);
 	if (serving->op.node.extras & CS_OP_TIMED)
-		record(serving);
+		record(serving, caller);
 	if (!(serving->op.node.outcome.bits & CS_OUTCOME_ERROR))
 		return MPI_SUCCESS;
 	cs_pmpi.Comm_call_errhandler(serving->communicator->comm, serving->result);
@@ -279,7 +283,8 @@ close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 	cs_op_arrive(&serving->op, start);
 	serving->op.left_ns = end;
 	if (communicator->seat->selection.is_reporting)
-		cs_selection_spend(serving->cached, serving->bytes, end - start);
+		cs_selection_spend(&communicator->seat->selection, serving->cached,
+				   serving->bytes, end - start);
 }
 
 void

@@ -7,6 +7,7 @@
 #include "comm/calls/icall.h"
 #include "comm/teams/recording.h"
 #include "run/trial.h"
+#include "trace/samples.h"
 
 const struct cs_type *
 cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
@@ -15,18 +16,34 @@ cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
 	return known ? known : cs_type_look_slow(handle, &serving->types[which]);
 }
 
-static void
+/* The row that counts it, NULL without memory. */
+static struct cs_report_row *
 count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
 {
 	const struct cs_comm *communicator = serving->communicator;
 	struct cs_selection *selection = &communicator->seat->selection;
-	if (selection->team && serving->cached) {
-		cs_selection_count(selection, serving->cached, coll, bytes, nanoseconds);
-		return;
-	}
+	if (selection->team && serving->cached)
+		return cs_selection_count(selection, serving->cached, coll, bytes, nanoseconds);
 	const char *why = selection->team ? serving->unasked : communicator->reason;
-	cs_report_count(cs_report_row((int)coll, bytes, true, "host",
-				      why ? why : "team not made yet"), bytes, nanoseconds);
+	struct cs_report_row *row = cs_report_row((int)coll, bytes, true, "host",
+						  why ? why : "team not made yet");
+	cs_report_count(row, bytes, nanoseconds);
+	return row;
+}
+
+/* Keeps some calls for the report's waiting times: by their number among those of the communicator
+ * that the host did, which is the same on all ranks. */
+static void
+keep(struct cs_serving *serving, enum cs_coll coll, int root)
+{
+	enum { LEFT_TO_HOST = 1 }; /* tells numbers from those of served calls */
+	struct cs_op *op = &serving->op;
+	uint64_t number = serving->communicator->left_calls++;
+	if (!cs_samples_want(number))
+		return;
+	op->call.coll = coll;
+	op->call.root = root;
+	cs_recording_keep(serving->communicator, (uint64_t)LEFT_TO_HOST << 63 | number, op, true);
 }
 
 uint64_t
@@ -39,7 +56,7 @@ cs_serving_arrived(const struct cs_serving *serving)
  * must get no number. */
 void
 cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
-		    uint64_t arrived_ns, int result)
+		    uint64_t arrived_ns, int result, const void *caller)
 {
 	struct cs_selection *selection = &serving->communicator->seat->selection;
 	uint64_t left_ns = cs_clock_ns();
@@ -48,8 +65,16 @@ cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, siz
 		serving->op.call.root = root;
 		cs_serve_tried(serving, arrived_ns, left_ns, result == MPI_SUCCESS);
 	}
-	if (selection->is_reporting)
-		count_host(serving, coll, bytes, left_ns - arrived_ns);
+	if (selection->is_reporting) {
+		serving->op.row = count_host(serving, coll, bytes, left_ns - arrived_ns);
+		serving->op.arrived_ns = arrived_ns;
+		serving->op.left_ns = left_ns;
+		if (serving->op.row)
+			cs_report_site(caller, serving->op.row, arrived_ns, left_ns,
+				       CS_REPORT_NOT_KNOWN);
+		if (result == MPI_SUCCESS && cs_recording_keeps())
+			keep(serving, coll, root);
+	}
 	if (selection->is_recording && result == MPI_SUCCESS)
 		cs_recording_add(serving->communicator, coll, root, bytes, true, arrived_ns,
 				 left_ns);

@@ -65,8 +65,8 @@ cs_serving_type(struct cs_serving *serving, MPI_Datatype handle, int which)
 /* Arrival time (cs_clock_ns) of a timed call that is left to the host. */
 uint64_t cs_serving_arrived(const struct cs_serving *serving);
 /* Counts a call that the host did, with the reason noted in *serving, and records it if it
- * succeeded. `root`: unused if the collective has none. */
+ * succeeded. `root`: unused if the collective has none; `caller`: a return address. */
 void cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
-			 uint64_t arrived_ns, int result);
+			 uint64_t arrived_ns, int result, const void *caller);
 
 #endif

@@ -180,6 +180,15 @@ cs_comms_open(void)
 }
 
 void
+cs_comms_tell(void)
+{
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct cs_comm *communicator = living[i]; communicator;
+		     communicator = communicator->next)
+			cs_selection_tell(&communicator->seat->selection);
+}
+
+void
 cs_comms_close(void)
 {
 	for (int i = 0; i < CS_COMM_CACHE; i++)

@@ -57,6 +57,7 @@ struct cs_comm {
 	uint64_t first_call; /* the node's number of the team's first call */
 	uint64_t number, numbered; /* numbers of the communicator, 0: none yet, and of its last
 				    * recorded call (comm/teams/recording.h) */
+	uint64_t left_calls; /* that the host did, for cs_recording_keep */
 	bool is_inter;
 	bool is_new; /* nodes were split or memory made for the team */
 	bool is_within_world; /* two or more ranks, all of this job */
@@ -159,5 +160,7 @@ extern void (*cs_comms_closing)(void);
  * MPI_Finalize). */
 bool cs_comms_open(void);
 void cs_comms_close(void);
+/* Tells the report of the classes on trial of all communicators. */
+void cs_comms_tell(void);
 
 #endif

@@ -488,8 +488,10 @@ make(struct cs_comm *communicator)
 	cs_rdma_agree(communicator);
 	cs_team_begin_epochs(communicator);
 	communicator->seat->selection.is_telling = cs_no_seat.selection.is_telling;
-	communicator->seat->selection.is_sampling = team->shape.nodes > 1 && cs_recording_keeps();
+	communicator->seat->selection.is_sampling = cs_recording_keeps();
 	communicator->state = CS_COMM_TEAM;
+	if (team->shape.ppn_max > 1)
+		atomic_store(&cs_engine.single_copy, 1 + team->has_cma);
 	if (!communicator->is_new)
 		atomic_fetch_add(&cs_engine.teams_again, 1);
 	else if (!communicator->is_apart)

@@ -5,11 +5,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/wait.h"
 #include "comm/engine.h"
 #include "comm/teams/make_team.h"
+#include "comm/teams/report_gather.h"
 #include "comm/host/pmpi.h"
-#include "comm/host/yielding.h"
 #include "topo/topo.h"
 #include "trace/arrivals_file.h"
 #include "trace/clocks.h"
@@ -133,45 +132,27 @@ find_nodes(uint64_t clock)
 /* --- the clocks of all nodes ------------------------------------------------------------------ */
 
 static bool
-finish(int result, MPI_Request *request)
-{
-	struct cs_wait wait = { .yields = CS_WAIT_AWAKE };
-	for (int is_done = 0; result == MPI_SUCCESS && !is_done;) {
-		result = cs_pmpi.Test(request, &is_done, MPI_STATUS_IGNORE);
-		if (!is_done)
-			cs_wait_turn(&wait);
-	}
-	return result == MPI_SUCCESS;
-}
-
-static bool
 send(void *context, const void *data, size_t bytes, int to)
 {
 	MPI_Request request = MPI_REQUEST_NULL;
-	return finish(cs_pmpi.Isend(data, (int)bytes, MPI_BYTE, recording.leaders[to], TAG,
-				    recording.comm, &request), &request);
+	return cs_gather_finish(cs_pmpi.Isend(data, (int)bytes, MPI_BYTE,
+					      recording.leaders[to], TAG, recording.comm,
+					      &request), &request);
 }
 
 static bool
 receive(void *context, void *data, size_t bytes, int from)
 {
 	MPI_Request request = MPI_REQUEST_NULL;
-	return finish(cs_pmpi.Irecv(data, (int)bytes, MPI_BYTE, recording.leaders[from], TAG,
-				    recording.comm, &request), &request);
+	return cs_gather_finish(cs_pmpi.Irecv(data, (int)bytes, MPI_BYTE,
+					      recording.leaders[from], TAG, recording.comm,
+					      &request), &request);
 }
 
 static uint64_t
 now(void *context)
 {
 	return cs_clock_ns();
-}
-
-static bool
-gather(const void *own, size_t bytes, void *all)
-{
-	int result = cs_yielding_allgather(own, (int)bytes, MPI_BYTE, all, recording.comm);
-	atomic_fetch_sub(&cs_engine.team_calls, 1); /* it makes no team */
-	return result == MPI_SUCCESS;
 }
 
 /* Leaders measure their clocks against each other, and all ranks get their leader's result. */
@@ -185,10 +166,11 @@ synchronise(void)
 	bool is_good = leader != cs_engine.world_rank || cs_clocks_synchronise(&wire, &own);
 	if (!is_good)
 		own.at_ns = 0; /* marks the clock as not known */
-	if (!gather(&own, sizeof own, recording.clocks) || !recording.clocks[leader].at_ns)
+	if (!cs_gather_words(&own, sizeof own, recording.clocks, recording.comm) ||
+	    !recording.clocks[leader].at_ns)
 		return;
 	cs_arrivals_add_clock(&recording.writer, &recording.clocks[leader]);
-	if (leader == cs_engine.world_rank)
+	if (leader == cs_engine.world_rank && (recording.nodes > 1 || cs_engine.settings.arrivals))
 		cs_info("arrivals: node %d of %d: its clock is %lld ns from rank 0's, to within "
 			"%llu ns", recording.node, recording.nodes, (long long)own.offset_ns,
 			(unsigned long long)own.residual_ns);
@@ -211,7 +193,7 @@ meet(uint64_t clock, uint64_t *job)
 	if (!recording.has_comm)
 		return false;
 	cs_pmpi.Comm_set_errhandler(recording.comm, MPI_ERRORS_RETURN);
-	if (!gather(&self, sizeof self, recording.selves))
+	if (!cs_gather_words(&self, sizeof self, recording.selves, recording.comm))
 		return false;
 	find_nodes(clock);
 	*job = recording.selves[0].job;
@@ -234,21 +216,24 @@ cs_recording_keeps(void)
 	return recording.keeps;
 }
 
-/* Begins to keep calls if there are several nodes, with known clocks, and all ranks want a
- * report. */
+/* Begins to keep calls if all ranks want a report: the same on all, who have met at MPI_Init. */
 static void
 begin_keeping(void)
 {
-	const struct cs_arrivals_clock *clock =
-		recording.nodes > 1 ? &recording.clocks[recording.leaders[recording.node]] : NULL;
 	size_t room = CS_SAMPLES_BYTES / sizeof *recording.kept / (size_t)cs_engine.world_size;
-	recording.keeps = clock != NULL;
-	for (int rank = 0; recording.keeps && rank < cs_engine.world_size; rank++)
-		recording.keeps = recording.selves[rank].reports;
 	if (!recording.keeps)
 		return;
-	recording.began = *clock;
+	recording.began = recording.clocks[recording.leaders[recording.node]];
 	recording.kept_most = room < CS_SAMPLES_MOST ? room : CS_SAMPLES_MOST;
+}
+
+static bool
+do_all_report(void)
+{
+	for (int rank = 0; rank < cs_engine.world_size; rank++)
+		if (!recording.selves[rank].reports)
+			return false;
+	return true;
 }
 
 /* Converts the kept calls to rank 0's clock. Returns their number, 0 if a clock is not known. */
@@ -269,64 +254,16 @@ bring_together(void)
 	return recording.kept_count;
 }
 
-static void
-tell_report(void *user, uint64_t row, uint64_t took_ns, uint64_t waited_ns)
-{
-	cs_report_wait((struct cs_report_row *)(uintptr_t)row, took_ns, waited_ns);
-}
-
-/* Receives, on rank 0, all kept calls of others behind its own. False if one failed; all others are
- * received nevertheless. */
-static bool
-collect(const uint64_t *counts, struct cs_sampled_call *all)
-{
-	size_t at = (size_t)counts[0];
-	bool is_good = true;
-	if (at)
-		memcpy(all, recording.kept, at * sizeof *all);
-	for (int rank = 1; rank < cs_engine.world_size; rank++) {
-		MPI_Request request = MPI_REQUEST_NULL;
-		size_t bytes = (size_t)counts[rank] * sizeof *all;
-		if (bytes)
-			is_good &= finish(cs_pmpi.Irecv(all + at, (int)bytes, MPI_BYTE, rank, TAG,
-						       recording.comm, &request), &request);
-		for (size_t i = 0; i < counts[rank]; i++)
-			all[at + i].row = 0; /* a pointer of another process */
-		at += counts[rank];
-	}
-	return is_good;
-}
-
-/* Sends all kept calls to rank 0, which adds them to the report. If rank 0 has no memory, it lets
- * all know before anything is sent. */
+/* Sends the kept calls and the counts of the report to rank 0. */
 static void
 hand_over(void)
 {
-	struct { uint64_t kept, can; } own = { .kept = bring_together(), .can = 1 }, *said;
-	size_t ranks = (size_t)cs_engine.world_size, count = 0;
-	struct cs_sampled_call *all = NULL;
-	uint64_t *counts;
-	said = calloc(ranks, sizeof *said + sizeof *counts);
-	if (!said)
-		cs_team_out_of_memory("the samples", cs_engine.world_size);
-	counts = (uint64_t *)(said + ranks);
-	if (cs_engine.world_rank == 0) {
-		all = malloc(ranks * recording.kept_most * sizeof *all);
-		own.can = all != NULL;
-	}
-	if (gather(&own, sizeof own, said) && said[0].can) {
-		for (size_t rank = 0; rank < ranks; rank++)
-			count += counts[rank] = said[rank].kept;
-		MPI_Request request = MPI_REQUEST_NULL;
-		if (cs_engine.world_rank == 0 && collect(counts, all))
-			cs_samples_tell(all, count, tell_report, NULL);
-		else if (cs_engine.world_rank != 0 && own.kept)
-			finish(cs_pmpi.Isend(recording.kept,
-					     (int)(own.kept * sizeof *recording.kept), MPI_BYTE, 0,
-					     TAG, recording.comm, &request), &request);
-	}
-	free(all);
-	free(said);
+	cs_report_gather(&(struct cs_gathering){
+		.comm = recording.comm, .kept = recording.kept, .kept_count = bring_together(),
+		.kept_most = recording.kept_most, .node = recording.node,
+		.is_first = recording.leaders[recording.node] == cs_engine.world_rank,
+		.is_one_node = recording.nodes == 1,
+	});
 	free(recording.kept);
 	recording.kept = NULL;
 	recording.kept_count = recording.kept_room = 0;
@@ -404,8 +341,8 @@ cs_recording_open(bool is_agreed)
 	read_boot(head.boot);
 	head.clock = clock_here(head.boot);
 	bool is_met = is_agreed && meet(head.clock, &head.job);
-	bool is_needed = has_file || recording.nodes > 1;
-	if (!is_met || !is_needed)
+	recording.keeps = is_met && do_all_report();
+	if (!is_met || !(has_file || recording.keeps))
 		forget_clocks();
 	if (!is_met && has_file)
 		cs_warn_once("arrivals: not all ranks record theirs, or MPI_Init was not seen: the "
@@ -520,7 +457,8 @@ number_it(struct cs_comm *communicator)
 }
 
 void
-cs_recording_keep(struct cs_comm *communicator, const struct cs_op *op)
+cs_recording_keep(struct cs_comm *communicator, uint64_t call, const struct cs_op *op,
+		  bool is_deferred)
 {
 	enum { FIRST = 256 };
 	int saved = errno;
@@ -536,7 +474,7 @@ cs_recording_keep(struct cs_comm *communicator, const struct cs_op *op)
 	if (recording.keeps && recording.kept_count < recording.kept_room &&
 	    communicator->is_within_world && (communicator->number || number_it(communicator)))
 		recording.kept[recording.kept_count++] = (struct cs_sampled_call){
-			.comm = communicator->number, .call = op->tag,
+			.comm = communicator->number, .call = call, .is_deferred = is_deferred,
 			.arrived_ns = (int64_t)op->arrived_ns, .left_ns = (int64_t)op->left_ns,
 			.row = (uintptr_t)op->row, .rank = communicator->rank,
 			.size = communicator->size, .root = op->call.root,

@@ -47,6 +47,14 @@ def minutes_text(seconds):
     return "%d s" % seconds if seconds < 90 else "%.0f min" % (seconds / 60)
 
 
+def seconds_text(seconds):
+    """Three digits: "62.0 s", "4.31 s", "0.31 s", "12.4 ms"."""
+    size = abs(seconds)
+    if 0 < size < 0.1:
+        return "%.3g ms" % (1000 * seconds)
+    return "%.*f s" % (0 if size >= 100 else 1 if size >= 10 else 2, seconds)
+
+
 def listed(text, known, refuse):
     """The words of a list with commas, each once, in the order of those that are known. `refuse`,
     of a word and of the known ones, is called with what is none of them and does not return."""

@@ -2,10 +2,10 @@
 
 import glob
 import os
-import re
 
 from collshim.failure import Failure
 from collshim.info import Info
+from collshim.installed import Places
 
 
 class Tools:
@@ -13,47 +13,22 @@ class Tools:
     which lies in the folder `here`."""
 
     def __init__(self, args, here):
-        self.here = here
-        path = self.find("collshim-info", args.info, self.places(args, "collshim-info", "src"))
-        self.library = self.find("libcollshim.so", args.preload, self.libraries(args))
-        if re.search(r"[\s:]", self.library):
-            raise Failure(2, "%s: a path with blanks or colons cannot be preloaded" % self.library)
+        places = Places(args.build, here)
+        path = places.find("collshim-info", args.info, places.patterns("collshim-info", "src"))
+        self.library = places.library(args.preload)
         if args.command == "app":
             self.benches = []    # it needs none
         elif args.bench:
-            self.benches = [self.find("collshim-bench", args.bench, [])]
+            self.benches = [places.find("collshim-bench", args.bench, [])]
         else:
             self.benches = sorted({os.path.realpath(path): path for pattern in
-                                   self.places(args, "collshim-bench.*", "bench")
+                                   places.patterns("collshim-bench.*", "bench")
                                    for path in glob.glob(pattern)
                                    if os.access(path, os.X_OK) and os.path.isfile(path)}.values())
         if not self.benches and args.command != "app":
             raise Failure(2, "no collshim-bench.MPI was found: --build DIR or --bench FILE")
         self.info = Info(path)
         self.version = self.info.version
-
-    def places(self, args, name, folder):
-        if args.build:
-            return [os.path.join(os.path.abspath(args.build), folder, name)]
-        installed = os.path.join(self.here, name)
-        return [installed] if glob.glob(installed) else [os.path.join(self.here, "..", "..",
-                                                                      "build", folder, name)]
-
-    def libraries(self, args):
-        built = self.places(args, "libcollshim.so", "src")
-        if args.build:
-            return built
-        return [os.path.join(self.here, "..", "lib*", "libcollshim.so"),
-                os.path.join(self.here, "..", "lib", "*", "libcollshim.so")] + built
-
-    @staticmethod
-    def find(name, given, patterns):
-        found = [given] if given else [path for pattern in patterns
-                                       for path in sorted(glob.glob(pattern))]
-        if not found or not os.path.isfile(found[0]):
-            raise Failure(2, "%s: no such file" % given if given else
-                          "%s was not found: --build DIR says where collshim was built" % name)
-        return os.path.abspath(found[0])
 
     def environment(self):
         """Of jobs: ours, without what would decide in place of the sweep."""

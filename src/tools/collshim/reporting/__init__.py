@@ -1,0 +1,1 @@
+"""What collshim-report is made of."""
