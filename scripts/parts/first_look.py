@@ -27,8 +27,8 @@ SIZES = "8,8K,1M"
 CASE_SECONDS = 0.1
 NAMES = {"mpich": "MPICH", "openmpi": "Open MPI"}
 # Program, words: with much time in collectives, and with little.
-PROGRAMS = (("collectives matter", "floyd_warshall", ["-n", "240", "-i", "60"]),
-            ("they do not", "cg", []))
+PROGRAMS = (("collectives matter", "matvec", ["-n", "64", "-i", "300000"]),
+            ("they do not", "cg", ["-n", "512", "-i", "2000"]))
 
 
 class Stopped(Exception):

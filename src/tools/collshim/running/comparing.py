@@ -11,7 +11,7 @@ from collshim import machine
 from collshim.launchers import find_launcher, mismatch
 from collshim.running import say
 from collshim.running.job import NoTime, Quiet, Stopped
-from collshim.running.verdict import Comparison, gain_text
+from collshim.running.verdict import Comparison, direction_text
 from collshim.texts import printable, seconds_text
 
 TURNS, SHORT, MORE_TURNS = 5, 10, 9    # MORE_TURNS of runs of up to SHORT seconds
@@ -91,9 +91,8 @@ class Turns:
         interval = self.comparison.interval()
         show("turn %d of %d: without %s, with %s%s" % (
             number, turns, seconds_text(seconds[False]), seconds_text(seconds[True]),
-            "" if not interval else "; so far %s %s" % (
-                "lost" if interval.sign() < 0 else "gained",
-                gain_text(interval, self.comparison.whole()))))
+            "" if not interval else "; so far " + direction_text(interval,
+                                                                 self.comparison.whole())))
 
     def run_all(self):
         self.look()

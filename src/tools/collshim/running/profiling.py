@@ -49,8 +49,8 @@ class Parts:
 
     def lines(self):
         yield "profile of a run by the MPI alone: %s" % self.found.shape()
-        yield "  run              %9s           from MPI_Init to MPI_Finalize; this and the parts " \
-            "are of a rank in the mean" % seconds_text(self.run)
+        yield "  run              %9s           from MPI_Init to MPI_Finalize, as all here of a " \
+            "rank in the mean" % seconds_text(self.run)
         rows = [("collectives", self.collectives), ("point-to-point", self.point_to_point),
                 ("other MPI calls", self.other), ("the program", self.program)]
         if self.nonblocking:
