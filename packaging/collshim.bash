@@ -8,7 +8,7 @@ _collshim_options()
 {
 	case $1 in
 	collshim-info) echo --settings --limits --algorithms --tuning --check=FILE --learnt=FILE \
-		--explain=CALL --draw=ALGORITHM --doctor --json \
+		--explain=CALL --draw=ALGORITHM --doctor --stuck=ANY --json \
 		--version --help --ranks=ANY --ppn=ANY --nodes=ANY "--mpi=mpich|openmpi" --cyclic \
 		--non-commutative "--wire=host|ib" --skew=ANY \
 		"--imbalance=balanced|moderate|strong" --all --bytes=ANY --root=ANY --svg=FILE;;
