@@ -8,10 +8,13 @@ _collshim_options()
 {
 	case $1 in
 	collshim-info) echo --settings --limits --algorithms --tuning --check=FILE --learnt=FILE \
-		--explain=CALL --draw=ALGORITHM --doctor --arrivals=FILE --min-lat=ANY --json \
+		--explain=CALL --draw=ALGORITHM --doctor --stuck=ANY --json \
 		--version --help --ranks=ANY --ppn=ANY --nodes=ANY "--mpi=mpich|openmpi" --cyclic \
 		--non-commutative "--wire=host|ib" --skew=ANY \
 		"--imbalance=balanced|moderate|strong" --all --bytes=ANY --root=ANY --svg=FILE;;
+	collshim-report) echo --json --min-lat=ANY --version --help;;
+	collshim-run) echo --profile --compare --report=FILE --html=FILE --set=ANY --dry-run \
+		--timeout=ANY --turns=ANY --minutes=ANY --build=DIR --library=FILE --version --help;;
 	collshim-sim) echo --compare --list --version --help --nodes=ANY --ppn=ANY --cyclic \
 		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \
 		--eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
@@ -34,6 +37,7 @@ _collshim_options()
 _collshim_words()
 {
 	case $1 in
+	collshim-run) echo COMMAND;;
 	collshim-sim) echo ALGORITHM;;
 	collshim-tune) echo "loggp|sweep|app";;
 	*) echo FILE;;
@@ -67,6 +71,9 @@ _collshim_values()
 		compopt -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(compgen -d -- "$current")
 		return;;
+	COMMAND)
+		mapfile -t COMPREPLY < <(compgen -c -- "$current")
+		return;;
 	CALL) words=$_collshim_collectives; compopt -o nospace 2>/dev/null;;
 	ALGORITHM) words=$(_collshim_algorithms);;
 	COLLECTIVES | DISTRIBUTIONS)
@@ -78,6 +85,25 @@ _collshim_values()
 	*) words=${kind//|/ };;
 	esac
 	mapfile -t COMPREPLY < <(compgen -P "$before" -W "$words" -- "$current")
+}
+
+# Has collshim-run's command begun among these words? Each option stands with its value's kind in
+# the options of its caller.
+_collshim_has_command()
+{
+	local word skips=no option
+	for word; do
+		if [ $skips = yes ]; then
+			skips=no
+		elif [[ $word != -* ]]; then
+			return 0
+		else
+			for option in "${options[@]}"; do
+				[[ $option != "$word="* ]] || skips=yes
+			done
+		fi
+	done
+	return 1
 }
 
 _collshim()
@@ -96,6 +122,11 @@ _collshim()
 		[[ $option != "$previous="* ]] || kind=${option#*=}
 	done
 	COMPREPLY=()
+	# Behind collshim-run's own options: a command, and after it whatever that takes.
+	if [ "$tool" = collshim-run ] && _collshim_has_command "${words[@]:1}"; then
+		_collshim_values FILE "$current"
+		return
+	fi
 	if [ -n "$kind" ]; then
 		_collshim_values "$kind" "$current"
 	elif [[ $current == -* ]]; then
@@ -108,5 +139,5 @@ _collshim()
 		COMPREPLY=("${COMPREPLY[@]#"${current%:*}:"}")
 }
 
-complete -F _collshim collshim-info collshim-sim collshim-tune collshim-bench.mpich \
-	collshim-bench.openmpi
+complete -F _collshim collshim-info collshim-report collshim-run collshim-sim collshim-tune \
+	collshim-bench.mpich collshim-bench.openmpi
