@@ -1160,6 +1160,12 @@ def call_that_hangs_is_reported_by_one_rank_of_each_node(args):
         expect(second == {"waiting in it": {2}, "not there": {3}}, "not rank 3", result)
         expect(set.union(*first.values()) == {0, 1}, "the other node", result)
         stalled(args, mpi, "first", r"a first collective on MPI_COMM_WORLD", 1)
+        for nodes in ({}, {"COLLSHIM_FAKE_NODES": "2"}):
+            result = job(args, mpi, "root", name="stall", COLLSHIM_TEAM_AFTER="0", **nodes)
+            expect(result.code not in (0, 124) and
+                   any(re.search(r"rank \d is in MPI_Bcast with root \d, rank \d in MPI_Bcast "
+                                 r"with root \d", line) for line in result.lines()),
+                   "another root is not told at once", result)
 
 
 @claim

@@ -191,9 +191,10 @@ begin(struct cs_request *request, int result, const char *what)
 bool cs_host_waits;
 
 int
-cs_host_wait(MPI_Request *request)
+cs_host_wait(MPI_Request *request, size_t polls)
 {
-	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .call = cs_wait_call };
+	struct cs_wait wait = { .eager = polls, .polls = polls, .yields = CS_WAIT_AWAKE,
+				.call = polls ? cs_wait_call : NULL };
 	int result, is_over = 0;
 	while ((result = cs_pmpi.Test(request, &is_over, MPI_STATUS_IGNORE)) == MPI_SUCCESS &&
 	       !is_over)
@@ -208,7 +209,8 @@ cs_host_wait(MPI_Request *request)
 	 : __extension__({ \
 		MPI_Request mpi = MPI_REQUEST_NULL; \
 		int result = cs_pmpi.starting(__VA_ARGS__, &mpi); \
-		told(result == MPI_SUCCESS ? cs_host_wait(&mpi) : result, "MPI_" #starting); \
+		told(result == MPI_SUCCESS ? cs_host_wait(&mpi, CS_HOST_POLLS) : result, \
+		     "MPI_" #starting); \
 	}))
 
 /* Initialises the request; before MAKE and ints(). */

@@ -170,8 +170,8 @@ wait_for(struct cs_wire *wire, struct cs_request *request)
 {
 	MPI_Request *mpi = &message_of(request)->mpi;
 	(void)wire;
-	finish(request, cs_host_waits ? cs_host_wait(mpi) : cs_pmpi.Wait(mpi, MPI_STATUS_IGNORE),
-	       "MPI_Wait");
+	finish(request, cs_host_waits ? cs_host_wait(mpi, CS_HOST_POLLS)
+				      : cs_pmpi.Wait(mpi, MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
 static bool

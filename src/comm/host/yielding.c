@@ -17,7 +17,7 @@ is_blocking(void)
 static int
 finish(int result, MPI_Request request)
 {
-	return result == MPI_SUCCESS ? cs_host_wait(&request) : result;
+	return result == MPI_SUCCESS ? cs_host_wait(&request, 0) : result;
 }
 
 int
