@@ -70,14 +70,14 @@
 /* The host's non-blocking call. */
 #define HANDED_ON(name, coll, size, ...) \
 	do { \
-		if (serving) \
-			cs_icall_drop(serving); \
+		const char *why = serving ? cs_icall_drop(serving) \
+					  : "not blocking, and the MPI lacks what it takes"; \
 		if (!communicator || !communicator->seat->selection.is_reporting) \
 			return NEXT(name)(__VA_ARGS__); \
 		size_t bytes = (size); \
 		uint64_t start = cs_clock_ns(); \
 		int code = NEXT(name)(__VA_ARGS__); \
-		cs_icall_count_host(communicator, serving, coll, bytes, cs_clock_ns() - start); \
+		cs_icall_count_host(communicator, why, coll, bytes, cs_clock_ns() - start); \
 		return code; \
 	} while (0)
 

@@ -95,14 +95,15 @@ static MPI_Request never = MPI_REQUEST_NULL;
 static atomic_flag is_testing = ATOMIC_FLAG_INIT;
 static _Thread_local uintptr_t testing; /* frame of this thread that has set it; 0: none */
 
-void (*cs_host_drive)(void);
+void (*_Atomic cs_host_drive)(void);
 
 static void
 progress(void)
 {
 	int flag;
-	if (cs_host_drive)
-		cs_host_drive();
+	void (*drive)(void) = atomic_load_explicit(&cs_host_drive, memory_order_acquire);
+	if (drive)
+		drive();
 	struct cs_ib *ib = cs_rdma_here();
 	if (ib)
 		cs_ib_progress(ib);

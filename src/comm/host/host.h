@@ -49,7 +49,7 @@ void cs_group_close(struct cs_group *group);
 
 extern const struct cs_host cs_host_mpi;
 /* Called at each progress of the host, if set: other work of this rank. */
-extern void (*cs_host_drive)(void);
+extern void (*_Atomic cs_host_drive)(void);
 
 /* Begin and cancel the receive that progress tests, on cs_self (comm/types/types.h). */
 bool cs_host_open(void);
