@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void
-record(struct cs_serving *serving, const void *caller)
+/* Tells the recording and the report of a timed call. */
+static __attribute__((noinline, cold)) void
+tell(const struct cs_serving *serving, const void *caller)
 {
 	const struct cs_op *op = &serving->op;
-	struct cs_selection *selection = &serving->communicator->seat->selection;
-	cs_serve_tried(serving, op->arrived_ns, op->left_ns, true);
+	const struct cs_selection *selection = &serving->communicator->seat->selection;
 	if (selection->is_recording)
 		cs_recording_add(serving->communicator, op->call.coll, op->call.root,
 				 serving->bytes, false, op->arrived_ns, op->left_ns);
@@ -34,9 +34,13 @@ record(struct cs_serving *serving, const void *caller)
 int
 cs_serve_end(struct cs_serving *serving, const void *caller)
 {
+	bool is_timed = serving->op.node.extras & CS_OP_TIMED;
+	const struct cs_selection *selection = &serving->communicator->seat->selection;
+	if (is_timed && (selection->is_timed & CS_TIMED_ALL))
+		tell(serving, caller);
 	cs_serving_fini(serving);
-	if (serving->op.node.extras & CS_OP_TIMED)
-		record(serving, caller);
+	if (is_timed)
+		cs_serve_tried(serving, serving->op.arrived_ns, serving->op.left_ns, true);
 	if (!(serving->op.node.outcome.bits & CS_OUTCOME_ERROR))
 		return MPI_SUCCESS;
 	cs_pmpi.Comm_call_errhandler(serving->communicator->comm, serving->result);
