@@ -1140,6 +1140,25 @@ def killed_rank_ends_the_job_and_leaves_nothing(args):
 
 
 @claim
+def rank_killed_with_calls_under_way_ends_the_job_and_leaves_nothing(args):
+    """Non-blocking and persistent ones, with a progress thread and, where the MPI can do without,
+    with none."""
+    for mpi in args.mpi:
+        for progress in ("thread", "calls") if mpi == "openmpi" else ("thread",):
+            more = {"COLLSHIM_PROGRESS": progress, "COLLSHIM_TEAM_AFTER": "1"}
+            whole = job(args, mpi, "begun", **more)
+            expect(is_right(whole), "not the right results", whole)
+            expect({"iallreduce", "ialltoall", "ibarrier", "allreduce_init"} <=
+                   set(whole.served()), "calls were not served", whole)
+            for rank in range(RANKS):
+                for when, most in (("die_early", 50000), ("die", 100000)):
+                    kind = args.random.choice(("named", "memfd"))
+                    expect_killed(job(args, mpi, "begun", "rounds=1000000",
+                                      f"{when}={rank}:{args.random.randint(0, most)}",
+                                      COLLSHIM_SHM=kind, **more))
+
+
+@claim
 def rank_killed_from_outside_ends_the_job_and_leaves_nothing(args):
     """From the first instant of the program on, before MPI_Init has returned, and in the midst of
     all kinds of calls."""
