@@ -1147,10 +1147,11 @@ def mpi4py_programs_are_served(args):
 
 @claim
 def mpi4py_programs_start_collectives(args):
-    """The persistent ones from mpi4py 4.0 on."""
+    """The persistent ones from mpi4py 4.0 on, if the MPI has them by MPI's names."""
     python = "/usr/bin/python3"
     mpi = mpi_of_mpi4py(args, python)
-    has_init = run([python, "-c", "from mpi4py import MPI; MPI.Comm.Bcast_init"]).code == 0
+    has_init = run([python, "-c", "from mpi4py import MPI; MPI.Comm.Bcast_init; "
+                                  "assert MPI.VERSION >= 4"]).code == 0
     started(args, mpi, [python, os.path.join(HERE, "lang", "begun.py")], has_init)
 
 

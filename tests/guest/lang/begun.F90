@@ -142,6 +142,11 @@ contains
     integer, intent(in) :: how
     integer :: done, some, at_index, indices(2)
     logical :: flag
+#if defined(WITH_F08)
+    type(MPI_Status) :: status
+#else
+    integer :: status(MPI_STATUS_SIZE)
+#endif
     done = 0
     flag = .false.
     select case (mod(how, ways))
@@ -183,8 +188,8 @@ contains
         done = done + some
       end do
     case (8)
-      do while (.not. flag)
-        call MPI_Request_get_status(requests(1), flag, MPI_STATUS_IGNORE, ierr)
+      do while (.not. flag) ! Open MPI 4.1.4 says .false. to MPI_STATUS_IGNORE
+        call MPI_Request_get_status(requests(1), flag, status, ierr)
       end do
       call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
     end select

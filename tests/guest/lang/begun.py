@@ -1,5 +1,5 @@
-"""Every non-blocking collective from mpi4py, and every persistent one where it has them (4.0),
-compared with the blocking ones. Without numpy."""
+"""Every non-blocking collective from mpi4py, and every persistent one where mpi4py and the MPI have
+them (both from 4.0 on), compared with the blocking ones. Without numpy."""
 import sys
 from array import array
 
@@ -48,7 +48,7 @@ CALLS = {
     "Gatherv": lambda to: (of(out, rank + 1), uneven(to) if here else None, root),
     "Reduce": lambda to: (of(out, n), of(to, n) if here else None, MPI.SUM, root),
     "Reduce_scatter": lambda to: (of(out, sum(counts)), of(to, rank + 1), counts),
-    "Reduce_scatter_block": lambda to: (of(out, n * size), of(to, n)),
+    "Reduce_scatter_block": lambda to: (memoryview(out)[:n * size], memoryview(to)[:n]),
     "Scan": lambda to: (of(out, n), of(to, n)),
     "Scatter": lambda to: (of(out, n) if here else None, of(to, n), root),
     "Scatterv": lambda to: (uneven(out) if here else None, of(to, rank + 1), root),
@@ -70,7 +70,7 @@ def compare(what, turn, wanted):
 
 
 comm.Barrier()
-persistent = [name for name in CALLS if hasattr(comm, f"{name}_init")]
+persistent = [name for name in CALLS if MPI.VERSION >= 4 and hasattr(comm, f"{name}_init")]
 for name, arguments in CALLS.items():
     request = None
     for turn in range(TURNS if name in persistent else 1):
