@@ -151,7 +151,7 @@ wait_for_exchange(struct cs_team *team, struct cs_node_op *op)
 {
 	const struct cs_node_shape *shape = &team->node.shape;
 	struct cs_wait wait = { .polls = shape->spin, .yields = CS_WAIT_AWAKE,
-				.progress = team->host->progress };
+				.progress = team->host->progress, .call = op };
 	while (!go_on(team, op))
 		cs_wait_turn(&wait);
 }

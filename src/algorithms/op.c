@@ -20,7 +20,9 @@ cs_op_finish(struct cs_op *op)
 {
 	const struct cs_node_shape *shape = &op->team->node.shape;
 	struct cs_wait wait = { .polls = shape->spin, .yields = shape->yields, .nap_ns = NAP_NS,
-				.progress = op->team->host->progress };
+				.progress = op->team->host->progress, .call = &op->node };
+	const void *outer = cs_wait_call;
+	cs_wait_call = &op->node;
 	while (cs_op_step(op) == CS_AGAIN) {
 		int local = op->node.awaited.local;
 		/* It may wait for slots of an older operation, which other work of this rank has to
@@ -33,6 +35,7 @@ cs_op_finish(struct cs_op *op)
 		else
 			cs_node_wait_awaited(&op->node);
 	}
+	cs_wait_call = outer;
 }
 
 enum cs_status

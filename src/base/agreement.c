@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/wait.h"
 
 #include <dirent.h>
@@ -38,24 +39,6 @@ is_over(const struct cs_wait *wait, int seconds)
 	return cs_wait_ns(wait) > (uint64_t)seconds * 1000000000;
 }
 
-/* The first bytes of /proc/PID/NAME, ended by 0; returns how many. */
-static size_t
-read_process(const char *pid, const char *name, char *text, size_t room)
-{
-	char path[64];
-	snprintf(path, sizeof path, "/proc/%.20s/%s", pid, name);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	size_t bytes = 0;
-	ssize_t more = 0;
-	while (file >= 0 && bytes < room - 1 &&
-	       (more = read(file, text + bytes, room - 1 - bytes)) > 0)
-		bytes += (size_t)more;
-	if (file >= 0)
-		close(file);
-	text[bytes] = 0;
-	return bytes;
-}
-
 /* Rank of a process of this job, by the launcher's number, or -1; the launcher has started that
  * process and this one. */
 static int
@@ -65,36 +48,14 @@ rank_of(const char *pid)
 					     "MV2_COMM_WORLD_RANK=",
 					     "PALS_RANKID=", "ALPS_APP_PE=", "SLURM_PROCID=" };
 	static char text[128 * 1024];
-	int parent = 0;
-	read_process(pid, "stat", text, sizeof text);
-	const char *after_name = strrchr(text, ')');
-	if (!after_name || sscanf(after_name, ") %*c %d", &parent) != 1 || parent != getppid())
+	if (cs_process_parent(pid) != getppid())
 		return -1;
-	size_t bytes = read_process(pid, "environ", text, sizeof text);
+	size_t bytes = cs_process_read(pid, "environ", text, sizeof text);
 	for (char *at = text; at < text + bytes; at += strlen(at) + 1)
 		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 			if (!strncmp(at, names[i], strlen(names[i])))
 				return atoi(at + strlen(names[i]));
 	return -1;
-}
-
-/* Whether a process has the library mapped, or its mappings cannot be read. */
-static bool
-has_library(const char *pid)
-{
-	char path[64], *line = NULL;
-	size_t room = 0;
-	bool has = false, is_empty = true;
-	snprintf(path, sizeof path, "/proc/%.20s/maps", pid);
-	FILE *maps = fopen(path, "re");
-	while (maps && !has && getline(&line, &room, maps) > 0) {
-		has = strstr(line, "/libcollshim");
-		is_empty = false;
-	}
-	if (maps)
-		fclose(maps);
-	free(line);
-	return has || is_empty;
 }
 
 /* Process and rank of this job, on this node, that has no library; 0: there is none. */
@@ -105,7 +66,8 @@ find_missing(int *rank)
 	DIR *processes = opendir("/proc");
 	for (struct dirent *entry; processes && !found && (entry = readdir(processes));)
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    (*rank = rank_of(entry->d_name)) >= 0 && !has_library(entry->d_name))
+		    (*rank = rank_of(entry->d_name)) >= 0 &&
+		    !cs_process_has_mapped(entry->d_name, "/libcollshim"))
 			found = atol(entry->d_name);
 	if (processes)
 		closedir(processes);

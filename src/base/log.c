@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -150,6 +151,26 @@ cs_log_forget(void)
 	is_keeping = false;
 	kept_bytes = 0;
 	kept_digest = CS_HASH_START;
+}
+
+void
+cs_log_lines(const char *text)
+{
+	int saved = errno;
+	char *lines = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&lines, &bytes);
+	for (size_t length; out && *text; text += length) {
+		length = strcspn(text, "\n");
+		fprintf(out, "collshim: %.*s\n", (int)length, text);
+		length += text[length] == '\n';
+	}
+	if (out && fclose(out) == 0) {
+		cs_printable_make(lines, true);
+		(void)cs_file_write(STDERR_FILENO, lines, bytes);
+	}
+	free(lines);
+	errno = saved;
 }
 
 void

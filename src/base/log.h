@@ -62,6 +62,8 @@ void cs_log_drain(void);
  * cs_log_set_verbosity). */
 #define cs_info(...) cs_log_info(__VA_ARGS__)
 
+/* Lines of any length, each time and whoever speaks, with one write(2). Nothing without memory. */
+void cs_log_lines(const char *text);
 void cs_log_warn(_Atomic int *warned, const char *format,
 		 ...) __attribute__((format(printf, 2, 3)));
 void cs_log_warn_local(_Atomic int *warned, const char *format, ...)

@@ -25,22 +25,23 @@ extern char **environ;
 
 /* ---- the report's path ----------------------------------------------------------------------- */
 
+const char *const cs_settings_jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID",
+					 "OAR_JOB_ID", "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID",
+					 "LOADL_STEP_ID", NULL };
+
 /* The batch system's name of the job, or of its task of an array: the first variable that is set.
  * Grid Engine's JOB_ID could be anybody's, so it counts only beside a variable that all its jobs
  * have. */
 static const char *
 batch_id(bool is_task)
 {
-	static const char *const jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID",
-					    "OAR_JOB_ID",
-					    "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID",
-					    "LOADL_STEP_ID", NULL };
 	static const char *const tasks[] = { "SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX",
 					     "PBS_ARRAYID", "LSB_JOBINDEX",
 					     "OAR_ARRAY_INDEX", "PJM_BULKNUM", "SGE_TASK_ID",
 					     NULL };
 	const char *text = NULL;
-	for (const char *const *name = is_task ? tasks : jobs; *name && !(text && *text); name++)
+	const char *const *name = is_task ? tasks : cs_settings_jobs;
+	for (; *name && !(text && *text); name++)
 		text = getenv(*name);
 	if (!is_task && !(text && *text) && getenv("SGE_TASK_ID"))
 		text = getenv("JOB_ID");
@@ -283,6 +284,11 @@ static const struct cs_setting rows[] = {
 	{ "INIT_TIMEOUT", "a number of seconds from 0 to 1000000",
 	  "how long MPI_Init waits for ranks that have no collshim before the job ends; 0: for "
 	  "ever", &cs_count_kind, FIELD(init_timeout), .high = 1000000 },
+	/* Agreed: leaders' collectives are then begun and waited for. */
+	{ "STALL", "off, or a time from 10ms to 1000h, as 60s, 2m or 0.5s",
+	  "a collective in which a rank waits for so long is reported by one rank of each node: "
+	  "who waits, who is in another call, who has not come", &cs_time_kind, FIELD(stall_ns),
+	  .is_agreed = true },
 	{ "REPRODUCIBLE", "0 or 1 (or no, off, false; yes, on, true)",
 	  "1: floating-point and user-defined reductions in one order, on any placement and from "
 	  "the first call on", &cs_flag_kind, FIELD(is_reproducible), .is_agreed = true },

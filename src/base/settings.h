@@ -56,6 +56,7 @@ struct cs_settings {
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
 	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at
 				 * MPI_Init; 0 = for ever */
+	uint64_t stall_ns;      /* COLLSHIM_STALL: age of a wait that is reported; 0: off */
 	bool is_reproducible;   /* COLLSHIM_REPRODUCIBLE=1 */
 	bool is_nonblocking;    /* COLLSHIM_NONBLOCKING */
 	enum cs_progress_kind progress; /* COLLSHIM_PROGRESS=auto|calls|thread */
@@ -100,6 +101,9 @@ const char *cs_settings_job(void);
 /* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own
  * text. */
 const char *cs_settings_module_dir(void);
+
+/* Variables in which batch systems name a job; the last is NULL. */
+extern const char *const cs_settings_jobs[];
 
 /* Number of the job's ranks on this node, as its launcher says; 0: unknown. */
 int cs_settings_local_ranks(void);

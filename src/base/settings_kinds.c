@@ -122,6 +122,48 @@ hash_size(uint64_t hash, const void *field)
 
 const struct cs_setting_kind cs_size_kind = { read_size, write_size, hash_size };
 
+/* "off", or a number of seconds, or of ms, s, m or h. */
+static bool
+read_time(const struct cs_setting *row, const char *text, void *field)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = { { "", 1 }, { "ms", 1e-3 }, { "s", 1 }, { "m", 60 }, { "h", 3600 } };
+	char *end;
+	double number = cs_parse_decimal(text, &end);
+	if (!strcasecmp(text, "off")) {
+		*(uint64_t *)field = 0;
+		return true;
+	}
+	for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
+		double seconds = number * units[i].seconds;
+		if (strcasecmp(end, units[i].name) || !(seconds >= 0.01 && seconds <= 3.6e6))
+			continue;
+		*(uint64_t *)field = (uint64_t)(seconds * 1e9);
+		return true;
+	}
+	return false;
+}
+
+static void
+write_time(FILE *out, const struct cs_setting *row, const void *field)
+{
+	uint64_t ns = *(const uint64_t *)field;
+	if (ns)
+		fprintf(out, "%gs", (double)ns * 1e-9);
+	else
+		fputs("off", out);
+}
+
+static uint64_t
+hash_time(uint64_t hash, const void *field)
+{
+	return cs_hash_number(hash, *(const uint64_t *)field != 0);
+}
+
+const struct cs_setting_kind cs_time_kind = { read_time, write_time, hash_time };
+
 /* For enums whose first word has the value 0, the next 1, and so on. */
 static bool
 read_word(const struct cs_setting *row, const char *text, void *field)

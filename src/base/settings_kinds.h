@@ -34,6 +34,8 @@ struct cs_setting {
 extern const struct cs_setting_kind cs_flag_kind;   /* bool */
 extern const struct cs_setting_kind cs_count_kind;  /* int; below 0: as tuned */
 extern const struct cs_setting_kind cs_size_kind;   /* size_t; 0: as tuned */
+extern const struct cs_setting_kind cs_time_kind;   /* uint64_t: ns; 0: off. Ranks that differ in
+						     * the time alone have the same digest */
 extern const struct cs_setting_kind cs_word_kind;   /* an enum, by the row's words */
 extern const struct cs_setting_kind cs_text_kind;   /* const char *, which lives as long as the
 						     * process; NULL: not set */

@@ -9,6 +9,11 @@
 #include <unistd.h>
 
 #define TURNS_PER_PROGRESS 16
+#define TURNS_PER_CLOCK 64
+
+void (*cs_wait_long)(const struct cs_wait *wait);
+uint64_t cs_wait_long_ns;
+_Thread_local const void *cs_wait_call;
 
 /* The low half, which changes with every store of a count, is all that a futex looks at. */
 static uint32_t *
@@ -62,6 +67,9 @@ cs_wait_turn_slow(struct cs_wait *wait)
 		wait->turn = wait->polls;
 	size_t turn = wait->turn++ - wait->polls;
 	bool is_long = turn >= wait->yields;
+	if (turn % TURNS_PER_CLOCK == TURNS_PER_CLOCK - 1 && cs_wait_long &&
+	    cs_wait_ns(wait) >= cs_wait_long_ns)
+		cs_wait_long(wait);
 	if (driven != CS_DRIVE_GIVE_UP) {
 		if (wait->progress &&
 		    (is_long || turn % TURNS_PER_PROGRESS == TURNS_PER_PROGRESS - 1))

@@ -49,11 +49,22 @@ struct cs_wait {
 	uint64_t target;
 	_Atomic uint32_t *sleepers; /* counts those who sleep on a word, for who changes one; NULL:
 				     * not wanted */
+	/* For cs_wait_long: the operation that waits, by its part on its node (shm/node.h), and the
+	 * local rank that it waits for, plus 1. NULL and 0: not known. */
+	const void *call;
+	int whom;
 	/* State of the wait; 0 at first. */
 	size_t turn;       /* looks that found nothing */
 	uint64_t since_ns; /* when it stopped polling, by cs_clock_ns, unless its owner has set it
 			    * to an earlier time; 0: not yet */
 };
+
+/* Called now and then by a wait that is cs_wait_long_ns old, from its own thread, with errno
+ * kept; NULL: nothing is. Set before there is a wait. */
+extern void (*cs_wait_long)(const struct cs_wait *wait);
+extern uint64_t cs_wait_long_ns;
+/* The `call` of waits for messages, in this thread: the operation that is being finished. */
+extern _Thread_local const void *cs_wait_call;
 
 /* Calls the drive, then yields or sleeps. False: the drive has given up. Keeps errno. */
 bool cs_wait_turn_slow(struct cs_wait *wait);

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/calls/icall.h"
+#include "comm/calls/stall.h"
 #include "comm/teams/comm.h"
 #include "comm/host/flavour.h"
 #include "comm/host/pmpi.h"
@@ -84,6 +85,7 @@ close_engine(void)
 	/* From here on calls (there should be none) go past us. */
 	cs_engine.door->restore(-1);
 	cs_profile_end();
+	cs_stalls_close();
 	if (cs_engine.is_reporting && !cs_engine.settings.is_disabled) {
 		cs_report_number("teams made", cs_engine.teams_made);
 		cs_report_number("teams in used memory", cs_engine.teams_again);
@@ -222,6 +224,7 @@ start(void)
 				       NULL) ||
 	    cs_pmpi.Comm_set_attr(MPI_COMM_SELF, finalize_keyval, NULL))
 		return false;
+	cs_stalls_open();
 	if (cs_engine.is_reporting)
 		report_facts();
 	if (cs_engine.settings.is_profile)

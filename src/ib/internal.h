@@ -177,7 +177,7 @@ struct cs_channel {
 	struct cs_queue posted;   /* receives */
 	struct cs_queue waiting;  /* large sends without a "ready" so far */
 	struct cs_early_message *early, **early_tail;
-	struct cs_early_message *ready, **ready_tail; /* the same for "ready" (data: struct cs_ready) */
+	struct cs_early_message *ready, **ready_tail; /* the same for "ready" (data: cs_ready) */
 	size_t early_count;
 	struct cs_ib_words mine, other;
 	uint32_t my_word, other_word;

@@ -378,7 +378,7 @@ wait_longer(struct cs_wire *base, struct cs_request *request)
 	const struct cs_ib_options *options = &wire_of(base)->ib->options;
 	struct cs_wait wait = { .eager = options->spin, .polls = options->spin,
 				.yields = TURNS_AWAKE, .nap_ns = NAP_NS,
-				.progress = options->host->progress };
+				.progress = options->host->progress, .call = cs_wait_call };
 	do
 		cs_wait_turn(&wait);
 	while (!test(base, request));

@@ -11,6 +11,7 @@
 #include "comm/calls/serve.h"
 #include "comm/types/types.h"
 #include "intercept/persistent_entry.h"
+#include "trace/report.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -71,14 +72,19 @@
 /* The host's non-blocking call. */
 #define HANDED_ON(name, coll, size, ...) \
 	do { \
+		bool is_reporting = communicator && \
+				    communicator->seat->selection.is_reporting; \
+		size_t bytes = is_reporting ? (size) : 0; \
+		struct cs_report_row *row = \
+			is_reporting ? cs_icall_host_row(communicator, serving, coll, bytes) \
+			: NULL; \
 		if (serving) \
 			cs_icall_drop(serving); \
-		if (!communicator || !communicator->seat->selection.is_reporting) \
+		if (!is_reporting) \
 			return NEXT(name)(__VA_ARGS__); \
-		size_t bytes = (size); \
 		uint64_t start = cs_clock_ns(); \
 		int code = NEXT(name)(__VA_ARGS__); \
-		cs_icall_count_host(communicator, serving, coll, bytes, cs_clock_ns() - start); \
+		cs_report_count(row, bytes, cs_clock_ns() - start); \
 		return code; \
 	} while (0)
 

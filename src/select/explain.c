@@ -2,11 +2,13 @@
  * tuning file. */
 #include "select/table.h"
 
+#include "base/installed.h"
 #include "base/printable.h"
 #include "base/trial.h"
 #include "select/notes.h"
 #include "select/predict.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,12 +360,14 @@ print_source(const struct cs_selector *selector, const struct cs_tuning *tuning,
 void
 cs_selector_print_sources(const struct cs_selector *selector, FILE *out)
 {
+	char installed[PATH_MAX];
+	cs_installed_tuning(installed, sizeof installed);
 	if (selector->site)
 		print_source(selector, selector->site, out);
 	else if (selector->site_error)
 		fprintf(out, "  not used: %s\n", selector->site_error);
 	else
-		fputs("  no tuning file (would be " CS_TUNING_INSTALLED ")\n", out);
+		fprintf(out, "  no tuning file (would be %s)\n", installed);
 	if (selector->learnt)
 		print_source(selector, selector->learnt, out);
 	if (selector->builtin)

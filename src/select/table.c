@@ -3,12 +3,14 @@
 #include "select/table.h"
 
 #include "base/hash.h"
+#include "base/installed.h"
 #include "base/log.h"
 #include "select/force.h"
 #include "select/learnt.h"
 #include "select/notes.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +87,10 @@ static void
 load_site(struct cs_selector *selector, const struct cs_settings *settings, bool *failed)
 {
 	struct cs_tuning_errors errors = { 0 };
-	const char *path = settings->tuning ? settings->tuning : CS_TUNING_INSTALLED;
+	char installed[PATH_MAX];
+	const char *path = settings->tuning ? settings->tuning : installed;
+	if (!settings->tuning)
+		cs_installed_tuning(installed, sizeof installed);
 	if (!strcmp(path, NO_FILE))
 		return;
 	errno = 0;

@@ -13,10 +13,6 @@
 
 #include <stdatomic.h>
 
-#ifndef CS_TUNING_INSTALLED
-#error "the build says where the site's tuning file is installed"
-#endif
-
 /* Row of one collective's table, which is searched in order: forced rows, the rules of the file
  * that COLLSHIM_TUNING names, those of COLLSHIM_ADAPT_FILE, those of the installed file, the
  * built-in ones. */

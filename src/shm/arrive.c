@@ -94,6 +94,40 @@ cs_arrive_is_second(struct cs_node_op *op, uint64_t round,
 	return !((other ^ stamp_of(op, round)) & ~WHO);
 }
 
+/* Word of a chain, a top: the call's number << CS_STEP_BITS | links << 1 | whether it is held. */
+static uint64_t
+chain_of(const struct cs_node_op *op, int links)
+{
+	return cs_node_tag(op, (uint64_t)links << 1);
+}
+
+int
+cs_arrive_hold(struct cs_node_op *op, uint64_t round, int part, int wanted)
+{
+	_Atomic uint64_t *word = &set_of(op, round)->tops[part];
+	uint64_t seen = atomic_load_explicit(word, memory_order_acquire);
+	bool is_begun = seen >= chain_of(op, 0), is_held = is_begun && seen & 1;
+	int links = is_begun ? (int)(seen - chain_of(op, 0)) >> 1 : 0;
+	if (links >= wanted)
+		return wanted;
+	if (!is_held && atomic_compare_exchange_strong_explicit(word, &seen,
+								chain_of(op, links) | 1,
+								memory_order_acquire,
+								memory_order_relaxed))
+		return links;
+	const struct cs_node_shape *shape = &op->node->shape;
+	op->awaited = (struct cs_awaited){ .local = CS_AWAITS_FLAG, .flag = word,
+					   .of = (shape->local + 1) % shape->size,
+					   .tag = chain_of(op, links + 1) };
+	return -1;
+}
+
+void
+cs_arrive_link(struct cs_node_op *op, uint64_t round, int part, int links)
+{
+	cs_node_store(op->node, &set_of(op, round)->tops[part], chain_of(op, links));
+}
+
 void
 cs_arrive_tell(struct cs_node_op *op, uint64_t round, int part,
 	       int holder)

@@ -65,6 +65,14 @@ int cs_arrive_meet(struct cs_node_op *op, uint64_t round, int part, int inner,
 bool cs_arrive_is_second(struct cs_node_op *op, uint64_t round,
 			 int part, int inner);
 
+/* Chain over the local ranks in a part, whose links are made one after the other, by any rank that
+ * holds the chain meanwhile. Returns the links made: `wanted`; or fewer, and this rank holds the
+ * chain until cs_arrive_link says how many there are then; or -1: another rank holds the chain, and
+ * op->awaited is set. Not in a part with cs_arrive_tell, nor after the first CS_ARRIVE_ROUNDS
+ * rounds. */
+int cs_arrive_hold(struct cs_node_op *op, uint64_t round, int part, int wanted);
+void cs_arrive_link(struct cs_node_op *op, uint64_t round, int part, int links);
+
 /* Publishes that a part is complete, and that local rank `holder` has it. Once for each part and
  * round. */
 void cs_arrive_tell(struct cs_node_op *op, uint64_t round,

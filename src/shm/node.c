@@ -159,6 +159,7 @@ cs_node_init_own(struct cs_node *node)
 	atomic_store(&node->self->done, node->done_floor);
 	if (node->shape.local == 0) {
 		atomic_store(&node->head->has_told, 0);
+		atomic_store(&node->head->stall_told, 0);
 		memset(node->head->choices, 0, sizeof node->head->choices);
 	}
 	for (size_t slot = 0; node->shape.local == 0 && slot < node->shape.area_slots; slot++)

@@ -352,7 +352,7 @@ cs_node_say_done(struct cs_node_op *op, uint64_t value)
 static inline uint64_t
 cs_node_has_read(uint64_t call)
 {
-	return (call << CS_STEP_BITS) + (((uint64_t)1 << CS_STEP_BITS) - 1);
+	return (call << CS_STEP_BITS) + CS_LAST_STEP;
 }
 
 /* Publishes that this rank reads nothing more in this call; it may still publish lines. */

@@ -19,6 +19,8 @@
 #define CS_FEW 16 /* small slots that go round as long as nobody is more calls behind */
 #define CS_STEP_BITS 22
 #define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
+/* Step of a slot that is in use until its call is over: its owner reads it, too. */
+#define CS_LAST_STEP (((uint64_t)1 << CS_STEP_BITS) - 1)
 /* Most call numbers of a node: 50 days' worth, at one call per microsecond; a team on a former
  * team's node, whose numbers continue, has at least half of them. The job then ends with a warning
  * (at the next wait for all), since with reused numbers old lines would look new. The first call
@@ -68,6 +70,14 @@ struct cs_copy_request {
 };
 #define CS_COPY_REQUEST_BITS 16
 
+/* A rank's last long wait, a struct cs_stall (shm/stall.h). `version` is odd while it is
+ * written. */
+#define CS_STALL_WORDS 15
+struct cs_stall_record {
+	_Alignas(CS_APART) _Atomic uint64_t version;
+	_Atomic uint64_t words[CS_STALL_WORDS];
+};
+
 /* The first cache lines of a rank's part. */
 struct cs_rank_head {
 	_Alignas(CS_APART) _Atomic uint64_t done;
@@ -98,6 +108,7 @@ struct cs_rank_head {
 	struct cs_copy_request copy_request;
 	/* By operation, if a report is wanted: shm/arrived.h. */
 	_Alignas(CS_APART) _Atomic uint64_t arrived[CS_LINES];
+	struct cs_stall_record stall;
 };
 
 /* Behind the segment's own header. */
@@ -105,6 +116,7 @@ struct cs_node_head {
 	_Alignas(CS_APART) _Atomic uint32_t sleepers;
 	_Atomic uint32_t copy_requests; /* ranks that now ask for help */
 	_Atomic uint32_t has_told; /* mismatch of calls: 1: being reported, 2: reported */
+	_Atomic uint64_t stall_told; /* the last stalled call that was reported */
 	/* The call number of the last verdict written, and verdicts. */
 	_Alignas(CS_APART) _Atomic uint64_t verdict_call;
 	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT][CS_VERDICT_WORDS];

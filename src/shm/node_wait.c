@@ -90,6 +90,7 @@ wait_with(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t tar
 			.nap_ns = NAP_NS,
 		.progress = node->host->progress, .drive = drive, .context = &awaited,
 		.word = word, .target = target, .sleepers = &node->head->sleepers,
+		.call = op, .whom = local + 1,
 	};
 	cs_wait_word(&wait);
 	if (node->sample.tell)

@@ -8,6 +8,7 @@
 #include "tools/draw.h"
 #include "tools/info_json.h"
 #include "tools/learnt.h"
+#include "tools/stuck.h"
 #include "tools/terminal.h"
 #include "tools/words.h"
 
@@ -41,6 +42,9 @@ static const char usage[] =
 	"       collshim-info --doctor            what would be used on this node, why not more, "
 	"and what to do;\n"
 	"                                         exit 1 if there is a problem\n"
+	"       collshim-info --stuck PID|JOB     in which collectives a process, those that it "
+	"started, or those of a\n"
+	"                                         job on this machine hang; exit 3: in none\n"
 	"       --json with --algorithms, --explain or --doctor: for programs\n"
 	"       collshim-info --version | --help\n"
 	"\n"
@@ -539,6 +543,8 @@ main(int argc, char **argv)
 	struct request request = { 0 };
 	if (argc > 1 && !strcmp(argv[1], "--learnt"))
 		return finish(cs_tools_learnt(argc - 1, argv + 1));
+	if (argc > 1 && !strcmp(argv[1], "--stuck"))
+		return finish(cs_tools_stuck(argc - 1, argv + 1));
 	int wrong = read_arguments(argc, argv, &request);
 	if (wrong)
 		return wrong < 0 ? finish(DONE) : wrong;

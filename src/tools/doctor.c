@@ -3,7 +3,6 @@
 
 #include "base/parse.h"
 #include "base/printable.h"
-#include "ib/doctor.h"
 #include "shm/headroom.h"
 #include "trace/json.h"
 
@@ -11,8 +10,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SIZE_TEXT 32
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
@@ -49,9 +46,14 @@ cs_doctor_say(struct cs_doctor *doctor, enum cs_doctor_verdict verdict, const ch
 	doctor->problems += verdict == CS_VERDICT_PROBLEM;
 }
 
-/* "64 KiB", "1.5 GiB", "unlimited"; rounded down. */
-static const char *
-size_text(char text[SIZE_TEXT], size_t bytes)
+size_t
+cs_doctor_limit(rlim_t limit)
+{
+	return limit == RLIM_INFINITY || limit > CS_INF ? CS_INF : (size_t)limit;
+}
+
+const char *
+cs_doctor_size(char text[CS_DOCTOR_SIZE], size_t bytes)
 {
 	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
 	size_t unit = 0, scale = 1;
@@ -63,9 +65,9 @@ size_text(char text[SIZE_TEXT], size_t bytes)
 	}
 	size_t tenths = bytes % scale * 10 / scale;
 	if (tenths && bytes / scale < 100)
-		snprintf(text, SIZE_TEXT, "%zu.%zu %s", bytes / scale, tenths, units[unit]);
+		snprintf(text, CS_DOCTOR_SIZE, "%zu.%zu %s", bytes / scale, tenths, units[unit]);
 	else
-		snprintf(text, SIZE_TEXT, "%zu %s", bytes / scale, units[unit]);
+		snprintf(text, CS_DOCTOR_SIZE, "%zu %s", bytes / scale, units[unit]);
 	return text;
 }
 
@@ -152,11 +154,11 @@ judge_making(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
 static void
 judge_room(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
 {
-	char budget[SIZE_TEXT], total[SIZE_TEXT], free[SIZE_TEXT];
+	char budget[CS_DOCTOR_SIZE], total[CS_DOCTOR_SIZE], free[CS_DOCTOR_SIZE];
 	bool is_in_shm = doctor->segments && (facts->kind == CS_SHM_NAMED || facts->memfd_error);
-	size_text(budget, facts->budget);
-	size_text(total, facts->shm_total);
-	size_text(free, facts->shm_free);
+	cs_doctor_size(budget, facts->budget);
+	cs_doctor_size(total, facts->shm_total);
+	cs_doctor_size(free, facts->shm_free);
 	const char *limit = facts->budget >= CS_INF ? "unlimited" : budget;
 	/* With an unlimited budget too little room is only a note. */
 	enum cs_doctor_verdict verdict =
@@ -175,12 +177,12 @@ judge_room(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
 		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory are free (%s), of which "
 						       "segments have a quarter at most: less "
 			      "than a job may take (shm_budget: %s)",
-			      size_text(free, facts->memory), facts->memory_limit, limit);
+			      cs_doctor_size(free, facts->memory), facts->memory_limit, limit);
 	if (facts->file_limit < facts->budget && facts->file_limit < CS_INF)
 		cs_doctor_say(doctor, verdict, "files may have %s (ulimit -f), segments too; a job "
 					       "may take %s: "
 			      "raise fsize in /etc/security/limits.conf",
-			      size_text(free, facts->file_limit), limit);
+			      cs_doctor_size(free, facts->file_limit), limit);
 }
 
 void
@@ -260,114 +262,14 @@ cs_doctor_cores(struct cs_doctor *doctor, const struct cs_topo_counts *counts)
 			      "share a core", counts->near_cores);
 }
 
-/* --- verbs ------------------------------------------------------------------------------------ */
-
-static void
-see(void *context, const struct cs_ib_candidate *candidate)
-{
-	static const char *const places[] = { "near", "in another NUMA domain of this package",
-					      "in another package" };
-	struct cs_doctor *doctor = context;
-	char name[CS_IB_NAME + 16];
-	snprintf(name, sizeof name, candidate->port ? "%s:%d" : "%s", candidate->device,
-		 candidate->port);
-	if (candidate->is_usable)
-		cs_doctor_say(doctor, CS_VERDICT_OK, "%s: %s, active, %s", name, candidate->what,
-			      places[candidate->distance < 2 ? candidate->distance : 2]);
-	else
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s cannot be used: %s", name,
-			      candidate->what);
-}
-
-static void
-say_refused(struct cs_doctor *doctor, const char *name, const struct cs_ib_trial *trial)
-{
-	char bytes[SIZE_TEXT];
-	cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "%s refused %s: %s; a connection needs that, and "
-						  "%s registered%s", name,
-		      trial->refused, strerror(trial->error), size_text(bytes, trial->bytes),
-		      trial->error == ENOMEM ? ": raise the limit of locked memory (ulimit -l)"
-					     : "");
-}
-
-static bool
-try_device(struct cs_doctor *doctor, const struct cs_verbs_facts *facts,
-	   enum cs_doctor_verdict verdict)
-{
-	struct cs_ib_port port;
-	struct cs_ib_trial trial;
-	char why[256], name[CS_IB_NAME + 16], bytes[SIZE_TEXT];
-	if (cs_ib_port_open(&port, facts->verbs, facts->device, facts->distance, why, sizeof why) !=
-	    CS_OK) {
-		cs_doctor_say(doctor, verdict, "no device is used: %s%s", why,
-			      facts->device ? " (COLLSHIM_IB_DEVICE)" : "");
-		return false;
-	}
-	snprintf(name, sizeof name, "%s:%d", port.chosen.device, port.chosen.port);
-	cs_ib_try(&port, facts->limits->ib_slots, facts->limits->ib_slot_bytes, &trial);
-	cs_ib_port_close(&port);
-	cs_doctor_say(doctor, CS_VERDICT_OK, "%s would be used (%s)", name,
-		      facts->device ? "COLLSHIM_IB_DEVICE" : "the nearest that is active");
-	if (trial.refused) {
-		say_refused(doctor, name, &trial);
-		return true;
-	}
-	cs_doctor_say(doctor, CS_VERDICT_OK, "%s granted %s of registered memory, a completion "
-					     "queue and a queue pair", name,
-		      size_text(bytes, trial.bytes));
-	snprintf(doctor->wire, sizeof doctor->wire, "verbs by %s", name);
-	return true;
-}
-
-/* Why there is nothing to look at; NULL if there is. */
-static const char *
-nothing_there(const struct cs_verbs_facts *facts)
-{
-	static char why[160];
-	if (!facts->verbs) {
-		snprintf(why, sizeof why, "%s: a package rdma-core or libibverbs1 brings it",
-			 facts->missing);
-		return why;
-	}
-	int error = cs_ib_kernel_error(facts->verbs);
-	if (error == ENOSYS)
-		return "the kernel has no RDMA: its module ib_uverbs and the device's driver are "
-		       "not loaded";
-	if (error) {
-		snprintf(why, sizeof why, "the list of devices was refused: %s", strerror(error));
-		return why;
-	}
-	return NULL;
-}
-
-bool
-cs_doctor_verbs(struct cs_doctor *doctor, const struct cs_verbs_facts *facts)
-{
-	enum cs_wire_kind wire = (enum cs_wire_kind)facts->limits->wire;
-	bool is_wanted = wire == CS_WIRE_IB || (wire == CS_WIRE_AUTO && facts->device);
-	enum cs_doctor_verdict verdict = is_wanted ? CS_VERDICT_PROBLEM : CS_VERDICT_NOTE;
-	const char *nothing = nothing_there(facts);
-	snprintf(doctor->wire, sizeof doctor->wire, "the MPI's messages");
-	if (wire == CS_WIRE_HOST)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "the wire is host (COLLSHIM_WIRE, or the "
-						       "limit wire): verbs are not used");
-	if (nothing) {
-		cs_doctor_say(doctor, verdict, "%s", nothing);
-		return false;
-	}
-	int ports = cs_ib_port_list(facts->verbs, facts->distance, see, doctor);
-	if (!ports)
-		cs_doctor_say(doctor, verdict, "there is no RDMA device%s",
-			      facts->device ? " (COLLSHIM_IB_DEVICE names one)" : "");
-	return ports && wire != CS_WIRE_HOST && try_device(doctor, facts, verdict);
-}
+/* --- locked memory -------------------------------------------------------------------------- */
 
 void
 cs_doctor_locking(struct cs_doctor *doctor, const struct cs_lock_facts *facts)
 {
-	char soft[SIZE_TEXT], memory[SIZE_TEXT], cache[SIZE_TEXT];
-	const char *limit = size_text(soft, facts->soft),
-		   *needed = size_text(memory, facts->memory);
+	char soft[CS_DOCTOR_SIZE], memory[CS_DOCTOR_SIZE], cache[CS_DOCTOR_SIZE];
+	const char *limit = cs_doctor_size(soft, facts->soft),
+		   *needed = cs_doctor_size(memory, facts->memory);
 	size_t both = facts->memory < CS_INF - facts->cache ? facts->memory + facts->cache : CS_INF;
 	if (facts->is_exempt)
 		cs_doctor_say(doctor, CS_VERDICT_OK, "this process may lock all memory "
@@ -383,13 +285,13 @@ cs_doctor_locking(struct cs_doctor *doctor, const struct cs_lock_facts *facts)
 		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory may be locked (ulimit -l), "
 						       "enough for %s of slots "
 			      "(ib_memory), but not for %s of the program's memory besides "
-			      "(ib_cache)", limit, needed, size_text(cache, facts->cache));
+			      "(ib_cache)", limit, needed, cs_doctor_size(cache, facts->cache));
 	else
 		cs_doctor_say(doctor, CS_VERDICT_OK, "%s%s memory may be locked (ulimit -l); verbs "
 						     "take up to %s (ib_memory) and "
 			      "keep %s of the program's (ib_cache)", limit,
 			      facts->soft < CS_INF ? " of" : "", needed,
-			      size_text(cache, facts->cache));
+			      cs_doctor_size(cache, facts->cache));
 }
 
 void

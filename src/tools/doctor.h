@@ -1,6 +1,7 @@
 /* tools/doctor.h — collshim-info --doctor: what would be used on this node, and why not more.
  *
  *   doctor_look.c   asks the system: facts        doctor.c   what they mean: findings, a line each
+ *   doctor_verbs.c  both, of RDMA devices         doctor_without_verbs.c   in its place
  *
  * "ok" is as good as it can be; "note" is worth to know, and nothing is wrong; "problem" is
  * something that was asked for and cannot be, or that surely costs more than it need, with what to
@@ -9,7 +10,6 @@
 #define CS_TOOLS_DOCTOR_H
 
 #include "base/settings.h"
-#include "ib/port.h"
 #include "select/select.h"
 #include "topo/count.h"
 #include "topo/topo.h"
@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 enum cs_doctor_verdict { CS_VERDICT_OK, CS_VERDICT_NOTE, CS_VERDICT_PROBLEM };
 
@@ -28,12 +29,17 @@ struct cs_doctor {
 	bool has_module;
 	/* Ways that would be used, for the last line; texts that live as long as the process. */
 	const char *segments, *copies;
-	char wire[CS_IB_NAME + 32];
+	char wire[96];
 };
 
 void cs_doctor_group(struct cs_doctor *doctor, const char *name);
 void cs_doctor_say(struct cs_doctor *doctor, enum cs_doctor_verdict verdict, const char *format,
 		   ...) __attribute__((format(printf, 3, 4)));
+#define CS_DOCTOR_SIZE 32
+/* Writes "64 KiB", "1.5 GiB" or "unlimited", rounded down; returns that. */
+const char *cs_doctor_size(char text[CS_DOCTOR_SIZE], size_t bytes);
+/* A limit of the system's in bytes; CS_INF: unlimited. */
+size_t cs_doctor_limit(rlim_t limit);
 /* Every line of the text is a problem; and `fine` is said if there is none. */
 void cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *settings,
 			const char *complaints);
@@ -69,15 +75,19 @@ void cs_doctor_copies(struct cs_doctor *doctor, const struct cs_copy_facts *fact
 
 void cs_doctor_cores(struct cs_doctor *doctor, const struct cs_topo_counts *counts);
 
+struct cs_verbs;
 struct cs_verbs_facts {
 	const struct cs_verbs *verbs; /* NULL: `missing` says why */
 	const char *missing;
-	cs_ib_distance *distance;
+	int (*distance)(const char *device); /* as in ib/port.h */
 	const char *device; /* COLLSHIM_IB_DEVICE */
 	const struct cs_limits *limits;
 };
 /* True if a device would be used. */
 bool cs_doctor_verbs(struct cs_doctor *doctor, const struct cs_verbs_facts *facts);
+/* All of the group "verbs". */
+void cs_doctor_look_at_verbs(struct cs_doctor *doctor, const struct cs_settings *settings,
+			     const struct cs_limits *limits);
 
 struct cs_lock_facts {
 	size_t soft, hard; /* RLIMIT_MEMLOCK; CS_INF: unlimited */

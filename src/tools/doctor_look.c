@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "base/parse.h"
-#include "ib/doctor.h"
 #include "shm/headroom.h"
 #include "shm/segment.h"
 #include "trace/json.h"
@@ -193,12 +192,6 @@ try_copy(void)
 
 /* --- the node --------------------------------------------------------------------------------- */
 
-static size_t
-limit_bytes(rlim_t limit)
-{
-	return limit == RLIM_INFINITY || limit > CS_INF ? CS_INF : (size_t)limit;
-}
-
 /* The word in brackets of "always within_size advise [never] deny force". */
 static void
 chosen_word(char *line)
@@ -234,7 +227,7 @@ look_at_node(struct cs_doctor *doctor, const struct cs_settings *settings,
 		.shm_free = has_shm ? shm.f_bavail * shm.f_frsize : 0,
 		.memory = headroom.by == CS_LIMIT_NONE ? 0 : headroom.free ? headroom.free : 1,
 		.memory_limit = cs_limit_name(headroom.by),
-		.file_limit = limit_bytes(file.rlim_cur),
+		.file_limit = cs_doctor_limit(file.rlim_cur),
 		.budget = limits->shm_budget,
 		.huge = huge,
 	};
@@ -248,46 +241,6 @@ look_at_node(struct cs_doctor *doctor, const struct cs_settings *settings,
 	cs_topo_count(&counts);
 	cs_doctor_group(doctor, "cores");
 	cs_doctor_cores(doctor, &counts);
-}
-
-/* --- verbs ------------------------------------------------------------------------------------ */
-
-/* CAP_IPC_LOCK, of the effective capabilities. */
-static bool
-may_lock_all(void)
-{
-	char line[256];
-	unsigned long long capabilities = 0;
-	FILE *file = fopen("/proc/self/status", "re");
-	while (file && fgets(line, sizeof line, file))
-		if (sscanf(line, "CapEff: %llx", &capabilities) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return capabilities >> 14 & 1;
-}
-
-static void
-look_at_verbs(struct cs_doctor *doctor, const struct cs_settings *settings,
-	      const struct cs_limits *limits)
-{
-	struct cs_verbs_facts facts = { .distance = cs_topo_distance, .device = settings->ib_device,
-					.limits = limits };
-	struct rlimit lock = { 0, 0 };
-	facts.verbs = cs_verbs_load(&facts.missing);
-	getrlimit(RLIMIT_MEMLOCK, &lock);
-	cs_doctor_group(doctor, "verbs");
-	struct cs_lock_facts locking = {
-		.soft = limit_bytes(lock.rlim_cur),
-		.hard = limit_bytes(lock.rlim_max),
-		.is_exempt = may_lock_all(),
-		.has_device = cs_doctor_verbs(doctor, &facts),
-		.memory = limits->ib_memory,
-		.cache = limits->ib_cache,
-	};
-	cs_doctor_locking(doctor, &locking);
-	errno = 0;
-	cs_doctor_watch(doctor, cs_ib_try_watch() ? 0 : errno ? errno : ENOSYS, limits->ib_cache);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -358,7 +311,7 @@ cs_tools_doctor(FILE *out, bool is_json)
 	say_notes(&doctor, selector);
 	look_at_modules(&doctor);
 	look_at_node(&doctor, &settings, cs_selector_limits(selector));
-	look_at_verbs(&doctor, &settings, cs_selector_limits(selector));
+	cs_doctor_look_at_verbs(&doctor, &settings, cs_selector_limits(selector));
 	conclude(&doctor, &settings);
 	cs_selector_destroy(selector);
 	free(complaints);

@@ -3,16 +3,16 @@
 or ends, in time.
 
     claims.py CLAIM --library PATH --build DIR --differential DIR --version VERSION
-              --mpi NAME ...  [--seed NUMBER]
+              --info PATH --mpi NAME ...  [--seed NUMBER]
 
 CLAIM is one of the functions below that are marked @claim; PATH is libcollshim.so, with its modules
 in collshim/ beside it; --build is the folder with the programs of this directory, --differential
-the one with those of tests/mpi; VERSION is the library's. Each job has four ranks under
-tests/launch. They run workload.c, whose calls are known, so that it can be asked which were served;
-or tests/mpi's differential program, which compares many more kinds of calls with the MPI's own.
-After each job: no more lines of collshim than the claim allows, nothing of collshim in /dev/shm, no
-process left. A failed claim shows the command and all that it wrote. Exit 0 passed, 1 failed, 77
-not run, with one sentence why.
+the one with those of tests/mpi; --info is collshim-info; VERSION is the library's. Each job has
+four ranks under tests/launch. They run workload.c, whose calls are known, so that it can be asked
+which were served; or tests/mpi's differential program, which compares many more kinds of calls with
+the MPI's own. After each job: no more lines of collshim than the claim allows, nothing of collshim
+in /dev/shm, no process left. A failed claim shows the command and all that it wrote. Exit 0 passed,
+1 failed, 77 not run, with one sentence why.
 """
 import argparse
 import concurrent.futures
@@ -1109,6 +1109,108 @@ def rank_that_never_comes_keeps_the_root_of_a_reduce_and_nobody_else(args):
             expect(result.still_ran, "the job ended by itself", result)
 
 
+def ranks_of(text):
+    """{0, 1, 2, 7} of "ranks 0-2,7"."""
+    found = set()
+    for part in re.match(r"ranks? ([-0-9,]+)", text)[1].split(","):
+        low, _, high = part.partition("-")
+        found |= set(range(int(low), int(high or low) + 1))
+    return found
+
+
+def reports(text):
+    """[(headline, {state: ranks})] of lines as collshim writes them, without its name."""
+    found = []
+    for line in text:
+        if line.startswith("stalled for "):
+            found.append((line, {}))
+        elif line.startswith("  "):
+            state, _, ranks = line.strip().partition(": ")
+            found[-1][1].setdefault(state, set()).update(ranks_of(ranks))
+    return found
+
+
+def stalled(args, mpi, how, headline, count, **variables):
+    """The reports of a job that hangs, each once, with that headline."""
+    def are_there(text):
+        return len(re.findall(headline, text)) >= count
+    result = job(args, mpi, how, name="stall", until=are_there, COLLSHIM_TEAM_AFTER="0",
+                 COLLSHIM_STALL="0.1s", **variables)
+    found = reports([line.partition("collshim: ")[2] for line in result.lines()])
+    expect(result.still_ran and len(found) == count, f"{len(found)} reports, not {count}", result)
+    expect(all(re.search(headline, line) for line, _ in found), "it is another call", result)
+    return result, [states for _, states in found]
+
+
+SUM = r"stalled for [0-9.]+ s: MPI_{} on MPI_COMM_WORLD \(4 ranks\), call [0-9]+, 32 bytes, " \
+      r"MPI_DOUBLE, MPI_SUM, on \S+"
+
+
+@claim
+def call_that_hangs_is_reported_by_one_rank_of_each_node(args):
+    """Whatever the ranks that are there do by then: the one that never comes is named."""
+    for mpi in args.mpi:
+        for how, name in (("absent", "Allreduce"), ("wait", "Iallreduce")):
+            result, (states,) = stalled(args, mpi, how, SUM.format(name), 1)
+            expect(3 in states["not there"] and states["waiting in it"] and
+                   set.union(*states.values()) == {0, 1, 2, 3}, "ranks are missing", result)
+        result, found = stalled(args, mpi, "absent", SUM.format("Allreduce"), 2,
+                                COLLSHIM_FAKE_NODES="2")
+        first, second = sorted(found, key=lambda states: "not there" in states)
+        expect(second == {"waiting in it": {2}, "not there": {3}}, "not rank 3", result)
+        expect(set.union(*first.values()) == {0, 1}, "the other node", result)
+        stalled(args, mpi, "first", r"a first collective on MPI_COMM_WORLD", 1)
+        for nodes in ({}, {"COLLSHIM_FAKE_NODES": "2"}):
+            result = job(args, mpi, "root", name="stall", COLLSHIM_TEAM_AFTER="0", **nodes)
+            expect(result.code not in (0, 124) and
+                   any(re.search(r"rank \d is in MPI_Bcast with root \d, rank \d in MPI_Bcast "
+                                 r"with root \d", line) for line in result.lines()),
+                   "another root is not told at once", result)
+
+
+@claim
+def process_that_hangs_says_so_when_it_is_asked(args):
+    """By its number, and by the number or the name of its job; and which others are elsewhere."""
+    said = {}
+
+    def ask(what, name):
+        result = run_info(args, name)
+        said[what] = result.stdout
+        return result.returncode, reports(result.stdout.splitlines())
+
+    for mpi in args.mpi:
+        name = f"job-{uuid.uuid4().hex}"
+
+        def have_answered(_):
+            code, found = ask("job", name)
+            calls = {re.search(r"MPI_\w+", line)[0]: states for line, states in found}
+            if code or calls.keys() != {"MPI_Allreduce", "MPI_Barrier"}:
+                return False
+            there, elsewhere = calls["MPI_Allreduce"], calls["MPI_Barrier"]
+            if there != {"waiting in it": {0, 1, 2}, "in another call": {3}} or \
+                    elsewhere != {"waiting in it": {3}, "in another call": {0, 1, 2}}:
+                return False
+            process = re.search(r"rank 3 \(process (\d+)\): MPI_Barrier on the other one "
+                                r"\(4 ranks\), call 4, for ", said["job"])
+            code, found = ask("process", process[1])
+            return code == 0 and [states for _, states in found] == [elsewhere]
+
+        result = job(args, mpi, "elsewhere", name="stall", until=have_answered,
+                     COLLSHIM_TEAM_AFTER="0", PJM_JOBID=name)
+        expect(result.still_ran and "process" in said, f"no such answers: {said}", result)
+    expect(ask("nobody", name) == (3, []), f"of a job that is over: {said}")
+    with subprocess.Popen(["sleep", "600"]) as idle:
+        expect(ask("idle", str(idle.pid))[0] == 3 and
+               said["idle"] == f"process {idle.pid} waits in no call of collshim (or has no "
+                               "collshim)\n", f"of another program: {said}")
+        idle.kill()
+
+
+def run_info(args, name):
+    return subprocess.run([args.info, "--stuck", name], capture_output=True, text=True,
+                          env=environment())
+
+
 # --- kill -9 --------------------------------------------------------------------------------------
 
 def expect_killed(result):
@@ -1137,6 +1239,25 @@ def killed_rank_ends_the_job_and_leaves_nothing(args):
                     instant = args.random.randint(0, most)
                     expect_killed(job(args, mpi, "rounds=1000000", f"{when}={rank}:{instant}",
                                       mounts=private, COLLSHIM_SHM=kind))
+
+
+@claim
+def rank_killed_with_calls_under_way_ends_the_job_and_leaves_nothing(args):
+    """Non-blocking and persistent ones, with a progress thread and, where the MPI can do without,
+    with none."""
+    for mpi in args.mpi:
+        for progress in ("thread", "calls") if mpi == "openmpi" else ("thread",):
+            more = {"COLLSHIM_PROGRESS": progress, "COLLSHIM_TEAM_AFTER": "1"}
+            whole = job(args, mpi, "begun", **more)
+            expect(is_right(whole), "not the right results", whole)
+            expect({"iallreduce", "ialltoall", "ibarrier", "allreduce_init"} <=
+                   set(whole.served()), "calls were not served", whole)
+            for rank in range(RANKS):
+                for when, most in (("die_early", 50000), ("die", 100000)):
+                    kind = args.random.choice(("named", "memfd"))
+                    expect_killed(job(args, mpi, "begun", "rounds=1000000",
+                                      f"{when}={rank}:{args.random.randint(0, most)}",
+                                      COLLSHIM_SHM=kind, **more))
 
 
 @claim
@@ -1185,6 +1306,7 @@ def main():
     parser.add_argument("--library", required=True, type=os.path.abspath)
     parser.add_argument("--build", required=True, type=os.path.abspath)
     parser.add_argument("--differential", required=True, type=os.path.abspath)
+    parser.add_argument("--info", required=True)
     parser.add_argument("--version", required=True)
     parser.add_argument("--mpi", nargs="+", required=True)
     parser.add_argument("--seed", type=int)

@@ -3,7 +3,7 @@
  * result is told and ends the job with exit code 1.
  *
  *   workload [rounds=N] [tell=FILE] [dups=N] [die=RANK:MICROSECONDS] [die_early=RANK:MICROSECONDS]
- *   [undumpable] [lose_proc]
+ *   [undumpable] [lose_proc] [begun]
  *
  *   rounds      how often; default 3, one for each block size
  *   tell        rank 0 writes a line to this file after each round: launchers may hold back what it
@@ -15,12 +15,18 @@
  *   undumpable  no capabilities and PR_SET_DUMPABLE 0: other processes of the same user may not
  *               look into this one
  *   lose_proc   after MPI_Init /proc is unmounted, in a mount namespace of the process's own; needs
- *               root */
+ *               root
+ *   begun       non-blocking and persistent calls instead, many of them under way at once */
 #include <mpi.h>
+#if defined(OPEN_MPI) && MPI_VERSION < 4
+#include <mpi-ext.h>
+#define MPI_Allreduce_init MPIX_Allreduce_init
+#endif
 
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +252,44 @@ use(MPI_Comm comm, const char *name, int round, int block)
 	MPI_Barrier(comm);
 }
 
+/* Calls that are under way when the first of them is waited for: more than may be at once, some
+ * longer than a slot, and a persistent one. */
+static void
+use_begun(MPI_Comm comm, const char *name, MPI_Request *persistent, int round, int block)
+{
+	enum { CALLS = 72 };
+	struct where at = { .comm = comm, .name = name, .round = round, .block = block };
+	static int sums[CALLS], sum, own;
+	MPI_Request requests[CALLS];
+	MPI_Status statuses[CALLS];
+	MPI_Comm_rank(comm, &at.rank);
+	MPI_Comm_size(comm, &at.size);
+	int counts[MOST_RANKS], offsets[MOST_RANKS];
+	if (*persistent == MPI_REQUEST_NULL)
+		MPI_Allreduce_init(&own, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL,
+				   persistent);
+	all_equal(&at, counts, offsets);
+	fill(&at, counts, offsets);
+	own = at.rank + round;
+	MPI_Start(persistent);
+	for (int i = 0; i < CALLS - 2; i++)
+		MPI_Iallreduce(out, &sums[i], 1, MPI_INT, MPI_SUM, comm, &requests[i]);
+	MPI_Ialltoall(out, block, MPI_INT, in, block, MPI_INT, comm, &requests[CALLS - 2]);
+	MPI_Ibarrier(comm, &requests[CALLS - 1]);
+	for (volatile int i = 0; i < 20000; i++) /* computes */
+		;
+	MPI_Waitall(CALLS, requests, statuses);
+	MPI_Wait(persistent, MPI_STATUS_IGNORE);
+	int all = 0;
+	for (int rank = 0; rank < at.size; rank++) {
+		compare_block(&at, "ialltoall", offsets[rank], block, rank, at.rank);
+		all += value(&at, rank, 0, 0);
+	}
+	for (int i = 0; i < CALLS - 2; i++)
+		compare(&at, "iallreduce", i, sums[i], all);
+	compare(&at, "allreduce_init", 0, sum, at.size * (at.size - 1) / 2 + at.size * round);
+}
+
 /* A timer whose signal is SIGKILL: the end comes at any instruction, and nothing in the process
  * knows. */
 static void
@@ -323,14 +367,22 @@ main(int argc, char **argv)
 	FILE *told = rank == 0 && option(argc, argv, "tell") != NULL
 		     ? fopen(option(argc, argv, "tell"), "w") : NULL;
 
+	static const char *const names[] = { "MPI_COMM_WORLD", "the duplicate", "the half" };
+	bool is_begun = option(argc, argv, "begun") != NULL;
+	MPI_Request persistent[] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL };
 	MPI_Comm copy, half;
 	MPI_Comm_dup(MPI_COMM_WORLD, &copy);
 	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+	MPI_Comm comms[] = { MPI_COMM_WORLD, copy, half };
+	for (int i = 0; i < 3 && is_begun; i++)
+		MPI_Barrier(comms[i]);
 	for (int round = 0; round < rounds; round++) {
 		int block = block_sizes[round % SIZE_COUNT];
-		use(MPI_COMM_WORLD, "MPI_COMM_WORLD", round, block);
-		use(copy, "the duplicate", round, block);
-		use(half, "the half", round, block);
+		for (int i = 0; i < 3; i++)
+			if (is_begun)
+				use_begun(comms[i], names[i], &persistent[i], round, block);
+			else
+				use(comms[i], names[i], round, block);
 		if (round == 0)
 			die_later(option(argc, argv, "die"), rank);
 		if (told != NULL &&
@@ -345,6 +397,8 @@ main(int argc, char **argv)
 		use(more[i], "a further duplicate, again", i, block_sizes[0]);
 		MPI_Comm_free(&more[i]);
 	}
+	for (int i = 0; i < 3 && is_begun; i++)
+		MPI_Request_free(&persistent[i]);
 	MPI_Comm_free(&copy);
 	MPI_Comm_free(&half);
 	if (told != NULL)

@@ -1060,6 +1060,31 @@ def language_claim(name, program):
     CLAIMS[name] = check
 
 
+def started(args, mpi, command, has_init=True):
+    """A program that starts every collective, by MPI_Ix and, where it can, by MPI_X_init, and
+    compares the results with the blocking ones: alike, and each call served."""
+    rows, result = reported(args, mpi, command, COLLSHIM_TEAM_AFTER="1", COLLSHIM_ADAPT="off")
+    expect("can be started with 2 ranks" in result.out and not our_lines(result.err),
+           "the results are not right", result)
+    for name in COLLECTIVES:
+        for form in (f"i{name}", f"{name}_init") if has_init else (f"i{name}",):
+            found = [(row["calls"], row["deferred"]) for row in rows if row["collective"] == form]
+            expect(found and all(calls > 0 and not deferred for calls, deferred in found),
+                   f"{mpi}, {' '.join(command)}: {form} as calls and deferred: {found}", result)
+
+
+@claim
+def fortran_programs_start_collectives(args):
+    real_modules(args)
+    found = [(mpi, f"{args.build}/lang/begun_{way}-{mpi}") for mpi in args.mpi
+             for way in ("mpifh", "usempi", "f08", "f08_large")]
+    found = [(mpi, program) for mpi, program in found if os.path.exists(program)]
+    if not found:
+        raise Skipped("no compiler for this language was there")
+    for mpi, program in found:
+        started(args, mpi, [program])
+
+
 @claim
 def few_objects_are_opened_to_find_fortran_s_names(args):
     """Where UCX runs, each dlopen takes up to a millisecond, and a process has a hundred objects.
@@ -1103,17 +1128,30 @@ def descriptors_of_another_compiler_are_not_read(args):
     expect(counted == {"barrier"}, f"{counted} arrived")
 
 
-@claim
-def mpi4py_programs_are_served(args):
-    python = "/usr/bin/python3"
+def mpi_of_mpi4py(args, python):
     which = run([python, "-c", "from mpi4py import MPI; "
                                "print(MPI.Get_library_version().split()[0])"])
     if which.code != 0:
         raise Skipped("mpi4py is not installed; mpi_that_comes_late_by_dlopen_is_found covers its "
                       "way of loading")
-    mpi = "openmpi" if which.out.startswith("Open") else "mpich"
     real_modules(args)
+    return "openmpi" if which.out.startswith("Open") else "mpich"
+
+
+@claim
+def mpi4py_programs_are_served(args):
+    python = "/usr/bin/python3"
+    mpi = mpi_of_mpi4py(args, python)
     language(args, mpi, [python, os.path.join(HERE, "lang", "collectives.py")])
+
+
+@claim
+def mpi4py_programs_start_collectives(args):
+    """The persistent ones from mpi4py 4.0 on."""
+    python = "/usr/bin/python3"
+    mpi = mpi_of_mpi4py(args, python)
+    has_init = run([python, "-c", "from mpi4py import MPI; MPI.Comm.Bcast_init"]).code == 0
+    started(args, mpi, [python, os.path.join(HERE, "lang", "begun.py")], has_init)
 
 
 def main():

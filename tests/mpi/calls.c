@@ -249,6 +249,23 @@ draw_coll(struct rng *rng, const struct comm *comm, const struct limits *limits)
 	}
 }
 
+static void
+fill(struct call *call, struct rng *mine)
+{
+	side_fill(&call->send, mine);
+	side_fill(&call->recv, mine);
+	if (call->has_reduction) {
+		/* two groups contribute to each other: ranks of both are told apart */
+		int rank = call->comm->rank;
+		struct side *input = call->send.is_in_place ? &call->recv : &call->send;
+		if (input->is_used)
+			reduction_fill(&call->reduction, input->alloc[FIRST] + input->zero,
+				       input->reduce_count, call->seed, rank);
+	}
+	side_spread(&call->send);
+	side_spread(&call->recv);
+}
+
 void
 call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limits *limits)
 {
@@ -324,22 +341,23 @@ call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limi
 		amounts.units = 3000;
 	if (call->coll == BARRIER)
 		return;
+	long sum = amounts.units;
+	for (int i = 0; i < all && is_uneven; i++)
+		sum = (i ? sum : 0) + amount(&amounts, i, 0);
+	call->is_empty = sum == 0;
 	if (call->has_reduction)
 		make_reduced(call, &amounts, in_place, &mine);
 	else
 		make_moved(call, &amounts, in_place, &mine);
-	side_fill(&call->send, &mine);
-	side_fill(&call->recv, &mine);
-	if (call->has_reduction) {
-		/* two groups contribute to each other: ranks of both are told apart */
-		int rank = comm->rank;
-		struct side *input = call->send.is_in_place ? &call->recv : &call->send;
-		if (input->is_used)
-			reduction_fill(&call->reduction, input->alloc[FIRST] + input->zero,
-				       input->reduce_count, seed, rank);
-	}
-	side_spread(&call->send);
-	side_spread(&call->recv);
+	fill(call, &mine);
+}
+
+void
+call_refill(struct call *call, uint64_t seed)
+{
+	struct rng mine = rng_from(seed, 2, (uint64_t)call->comm->rank);
+	call->seed = seed;
+	fill(call, &mine);
 }
 
 void

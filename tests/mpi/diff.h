@@ -137,6 +137,8 @@ struct reduction {
 };
 void reduction_make(struct reduction *reduction, enum coll coll, struct rng *rng);
 void reduction_free(struct reduction *reduction);
+/* Has the library a loop of its own for it? Else non-blocking calls with it are the host's. */
+bool reduction_has_kernel(const struct reduction *reduction);
 /* Values for `count` elements at `base`, as rank `rank` contributes them. */
 void reduction_fill(const struct reduction *reduction, void *base, long count, uint64_t seed,
 		    int rank);
@@ -203,7 +205,8 @@ struct call {
 	long reduce_first; /* number of the first element in the receive buffer among the reduced
 			    * ones */
 	int error[SETS];
-	MPI_Request request; /* of call_begin */
+	MPI_Request request; /* of call_begin or call_make_request */
+	bool is_persistent, is_empty; /* is_empty: no rank has anything to move */
 };
 
 struct limits {
@@ -212,8 +215,14 @@ struct limits {
 };
 
 void call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limits *limits);
-/* The set OURS by MPI_Ix. */
+/* Other data for the same arguments. */
+void call_refill(struct call *call, uint64_t seed);
+/* The set OURS by MPI_Ix, or a request for it by MPI_X_init. */
 void call_begin(struct call *call);
+void call_make_request(struct call *call);
+void call_free_request(struct call *call);
+/* Starts those of `calls` whose indices are in which[0..count), by one function. */
+void calls_start(struct call *calls, int count, const int *which);
 int call_invoke(struct call *call, int set); /* set OURS and FIRST: MPI_X; HOST: PMPI_X */
 /* true if all is well; else prints what differs after `prefix`, at most one line, and the call's
  * description. */

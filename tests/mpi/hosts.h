@@ -19,6 +19,7 @@ bool host_wants_result(const struct call *call);
 bool host_crashes_in_place(const struct call *call, long bytes);
 bool host_cuts_elements(const struct unit *unit);
 bool host_truncates_in_place(const struct call *call);
+bool host_starts_wrongly(const struct call *call);
 bool host_dies_of_extents(void);
 bool host_misses_odd_strides(void);
 

@@ -1,6 +1,16 @@
-/* The calls themselves: the same arguments through MPI_X or PMPI_X, in the int or in the
- * large-count form. */
-#include "diff.h"
+/* The calls themselves: the same arguments through MPI_X, PMPI_X, MPI_Ix or MPI_X_init, in the int
+ * or in the large-count form. */
+#include "names.h"
+#include "sides.h"
+
+#include <stdlib.h>
+
+#if defined(OPEN_MPI) && MPI_VERSION < 4
+#include <mpi-ext.h>
+#define PERSISTENT MPIX_
+#else
+#define PERSISTENT MPI_
+#endif
 
 const char *const coll_names[COLL_COUNT] = {
 	[ALLGATHER] = "Allgather", [ALLGATHERV] = "Allgatherv", [ALLREDUCE] = "Allreduce",
@@ -11,43 +21,10 @@ const char *const coll_names[COLL_COUNT] = {
 	[SCATTERV] = "Scatterv",
 };
 
-/* Non-blocking names, as the macro below makes them of the others. */
-#define MPI_IAllgather MPI_Iallgather
-#define MPI_IAllgatherv MPI_Iallgatherv
-#define MPI_IAllreduce MPI_Iallreduce
-#define MPI_IAlltoall MPI_Ialltoall
-#define MPI_IAlltoallv MPI_Ialltoallv
-#define MPI_IAlltoallw MPI_Ialltoallw
-#define MPI_IBarrier MPI_Ibarrier
-#define MPI_IBcast MPI_Ibcast
-#define MPI_IExscan MPI_Iexscan
-#define MPI_IGather MPI_Igather
-#define MPI_IGatherv MPI_Igatherv
-#define MPI_IReduce MPI_Ireduce
-#define MPI_IReduce_scatter MPI_Ireduce_scatter
-#define MPI_IReduce_scatter_block MPI_Ireduce_scatter_block
-#define MPI_IScan MPI_Iscan
-#define MPI_IScatter MPI_Iscatter
-#define MPI_IScatterv MPI_Iscatterv
-#define MPI_IAllgather_c MPI_Iallgather_c
-#define MPI_IAllgatherv_c MPI_Iallgatherv_c
-#define MPI_IAllreduce_c MPI_Iallreduce_c
-#define MPI_IAlltoall_c MPI_Ialltoall_c
-#define MPI_IAlltoallv_c MPI_Ialltoallv_c
-#define MPI_IAlltoallw_c MPI_Ialltoallw_c
-#define MPI_IBcast_c MPI_Ibcast_c
-#define MPI_IExscan_c MPI_Iexscan_c
-#define MPI_IGather_c MPI_Igather_c
-#define MPI_IGatherv_c MPI_Igatherv_c
-#define MPI_IReduce_c MPI_Ireduce_c
-#define MPI_IReduce_scatter_c MPI_Ireduce_scatter_c
-#define MPI_IReduce_scatter_block_c MPI_Ireduce_scatter_block_c
-#define MPI_IScan_c MPI_Iscan_c
-#define MPI_IScatter_c MPI_Iscatter_c
-#define MPI_IScatterv_c MPI_Iscatterv_c
-
-/* P: MPI_, PMPI_ or MPI_I; C: nothing or _c; K: suffix of the arrays; then the request, if any */
-#define DEFINE(function, P, C, K, ...) \
+/* P: MPI_, PMPI_, MPI_I or MPIX_; C: nothing, _c, _init or _init_c, and B for the barrier; K:
+ * suffix of the arrays; then info and request, if any */
+#define DEFINE(...) DEFINE_EXPANDED(__VA_ARGS__)
+#define DEFINE_EXPANDED(function, P, C, B, K, ...) \
 	static int function(struct call *c, int w) \
 	{ \
 		MPI_Comm comm = c->comm->comm; \
@@ -80,7 +57,7 @@ const char *const coll_names[COLL_COUNT] = {
 					       r->buffer[w], r->counts##K, r->displs##K, \
 						       r->types[w], comm __VA_ARGS__); \
 		case BARRIER: \
-			return P##Barrier(comm __VA_ARGS__); \
+			return P##Barrier##B(comm __VA_ARGS__); \
 		case BCAST: \
 			return P##Bcast##C(r->buffer[w], r->count, r->type[w], c->root, \
 					   comm __VA_ARGS__); \
@@ -123,14 +100,21 @@ const char *const coll_names[COLL_COUNT] = {
 		return MPI_ERR_OTHER; \
 	}
 
-DEFINE(ours, MPI_, , )
-DEFINE(host, PMPI_, , )
 #define WITH_REQUEST , &c->request
-DEFINE(begun, MPI_I, , , WITH_REQUEST)
+#define WITH_INFO , MPI_INFO_NULL, &c->request
+DEFINE(ours, MPI_, , , )
+DEFINE(host, PMPI_, , , )
+DEFINE(begun, MPI_I, , , , WITH_REQUEST)
+#ifndef MPI_ABI_VERSION /* whose mpi.h here has no persistent collectives */
+DEFINE(made, PERSISTENT, _init, _init, , WITH_INFO)
+#endif
 #if MPI_VERSION >= 4
-DEFINE(ours_large, MPI_, _c, _c)
-DEFINE(host_large, PMPI_, _c, _c)
-DEFINE(begun_large, MPI_I, _c, _c, WITH_REQUEST)
+DEFINE(ours_large, MPI_, _c, , _c)
+DEFINE(host_large, PMPI_, _c, , _c)
+DEFINE(begun_large, MPI_I, _c, , _c, WITH_REQUEST)
+#ifndef MPI_ABI_VERSION
+DEFINE(made_large, PERSISTENT, _init_c, _init, _c, WITH_INFO)
+#endif
 #endif
 
 int
@@ -155,4 +139,46 @@ call_begin(struct call *call)
 	}
 #endif
 	call->error[OURS] = begun(call, OURS);
+}
+
+/* ---- persistent ---- */
+
+#ifdef MPI_ABI_VERSION /* whose mpi.h here has none */
+#define MPI_Start(request) MPI_ERR_OTHER
+#define MPI_Startall(count, requests) MPI_ERR_OTHER
+#define MPI_Request_free(request) MPI_ERR_OTHER
+#define made(call, set) MPI_ERR_OTHER
+#define made_large made
+#endif
+
+void
+call_make_request(struct call *call)
+{
+#if MPI_VERSION >= 4
+	if (call->is_large_form) {
+		call->error[OURS] = made_large(call, OURS);
+		return;
+	}
+#endif
+	call->error[OURS] = made(call, OURS);
+}
+
+void
+calls_start(struct call *calls, int count, const int *which)
+{
+	MPI_Request *requests = allocate((size_t)count * sizeof *requests);
+	for (int i = 0; i < count; i++)
+		requests[i] = calls[which[i]].request;
+	int result = count == 1 ? MPI_Start(requests) : MPI_Startall(count, requests);
+	for (int i = 0; i < count; i++) {
+		calls[which[i]].request = requests[i];
+		calls[which[i]].error[OURS] = result;
+	}
+	free(requests);
+}
+
+void
+call_free_request(struct call *call)
+{
+	(void)MPI_Request_free(&call->request);
 }

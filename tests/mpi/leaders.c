@@ -419,8 +419,10 @@ main(int argc, char **argv)
 			make_several(calls, count, &own);
 			continue;
 		}
+		cs_host_waits = turn % 4 == 0;
 		for (int i = 0; i < count; i++)
 			finish(&calls[i], make(&calls[i], NULL), "blocking");
+		cs_host_waits = false;
 	}
 	/* Among four and more that disagree Open MPI's own broadcast hangs, and one that was begun
 	 * ends the job (4.1). */

@@ -3,7 +3,7 @@
  *   differential [--seed S] [--cases N] [--first C | --only C] [--coll Bcast,Reduce,...]
  *   [--max-bytes B]
  *                [--large-bytes B] [--must-load NAME] [--crossing] [--selfcheck] [--judge]
- *                [--verbose] [--nonblocking]
+ *                [--verbose] [--nonblocking] [--persistent]
  *
  * --only C       one case, exactly as it was in the long run
  * --judge        also moves the data by point-to-point messages and says whether host or library
@@ -14,6 +14,8 @@
  * --crossing     a call that is repeated may give other bits of a sum: the first calls on a
  *                communicator are the MPI's
  * --nonblocking  MPI_Ix in the place of most MPI_X, up to twenty under way
+ * --persistent   the same, and MPI_X_init for half of them, started up to five times with new data,
+ *                on each rank in another order
  * Result: 0 all equal, 1 not, 2 usage. */
 #include "diff.h"
 #include "hosts.h"
@@ -26,6 +28,7 @@
 #include <strings.h>
 
 #define BURST_MAX 20
+#define TURNS_MAX 5
 #define FAILURES_MAX 5
 #define SYNC_EVERY 16
 
@@ -34,7 +37,7 @@ struct options {
 	long first, cases, large_bytes;
 	struct limits limits;
 	const char *coll_list, *must_load;
-	bool is_crossing, is_selfcheck, is_judged, is_verbose, is_nonblocking;
+	bool is_crossing, is_selfcheck, is_judged, is_verbose, is_nonblocking, is_persistent;
 };
 
 static int world_rank, world_size, failures;
@@ -191,6 +194,102 @@ invoke_all(const struct options *options, int count, int set, struct rng *rng)
 		complete_all(options, count, rng);
 }
 
+/* Compares each call; false if one is wrong. `prefix` has room behind it. */
+static bool
+compare_all(const struct options *options, int count, char *prefix)
+{
+	bool is_good = true;
+	for (int i = 0; i < count; i++) {
+		if (count > 1)
+			snprintf(prefix + strlen(prefix) - 1, 24, ", call %d:", i);
+		if (is_good && !host_answers_wrong(&calls[i]))
+			is_good = call_compare(&calls[i], prefix);
+		if (is_good && options->is_selfcheck)
+			is_good = call_selfcheck(&calls[i], prefix);
+		if (count > 1)
+			strcpy(strrchr(prefix, ','), ":");
+	}
+	return is_good;
+}
+
+/* ---- persistent requests ---- */
+
+/* In one order on all ranks. */
+static void
+make_requests(int count, struct rng *rng)
+{
+	for (int i = 0; i < count; i++) {
+		calls[i].request = MPI_REQUEST_NULL;
+		calls[i].is_persistent = is_served(&calls[i]) && !host_starts_wrongly(&calls[i]) &&
+					 rng_chance(rng, 50);
+		if (calls[i].is_persistent)
+			call_make_request(&calls[i]);
+	}
+}
+
+/* Starts those of the persistent requests that are chosen, in an order that is this rank's own, and
+ * between them makes the other calls in theirs. */
+static void
+start_all(const struct options *options, int count, const bool *is_chosen, struct rng *rng)
+{
+	struct rng own = rng_from(options->seed, rng_next(rng), (uint64_t)world_rank);
+	int order[BURST_MAX], started[BURST_MAX], starts = 0, at = 0, next = 0;
+	rng_permute(&own, order, count);
+	for (int i = 0; i < count; i++)
+		if (calls[order[i]].is_persistent && is_chosen[order[i]])
+			started[starts++] = order[i];
+	while (at < starts || next < count) {
+		if (at < starts && (next == count || rng_chance(&own, 50))) {
+			int some = rng_chance(&own, 60) ? 1 : rng_between(&own, 1, starts - at);
+			calls_start(calls, some, started + at);
+			at += some;
+		} else if (!calls[next++].is_persistent) {
+			begin_one(options, &calls[next - 1], rng);
+		}
+	}
+}
+
+/* Makes and starts the case's calls, and compares the results of all turns but the last one. */
+static bool
+restart_all(const struct options *options, int count, char *prefix, struct rng *rng)
+{
+	int turns = rng_between(rng, 1, TURNS_MAX);
+	bool is_good = true;
+	make_requests(count, rng);
+	for (int turn = 0; turn < turns; turn++) {
+		int when = rng_below(rng, 3);
+		bool is_chosen[BURST_MAX];
+		for (int i = 0; i < count; i++) {
+			/* MPICH 4.0.2 copies a gather's own block when its request is made. */
+			is_chosen[i] = !calls[i].is_persistent || turn == 0 || turn == turns - 1 ||
+				       rng_chance(rng, 60);
+			if (turn && is_chosen[i])
+				call_refill(&calls[i], rng_mix(calls[i].seed));
+		}
+		for (int step = 0; step < 3; step++) {
+			if (step == 1)
+				start_all(options, count, is_chosen, rng);
+			for (int i = 0; i < count && step == when; i++)
+				if (is_chosen[i])
+					call_invoke(&calls[i], HOST);
+			if (step == 1)
+				complete_all(options, count, rng);
+		}
+		if (turn < turns - 1) {
+			snprintf(prefix + strlen(prefix) - 1, 24, ", turn %d:", turn);
+			is_good = is_good && compare_all(options, count, prefix);
+			strcpy(strrchr(prefix, ','), ":");
+		}
+	}
+	struct rng own = rng_from(options->seed, rng_next(rng), (uint64_t)world_rank);
+	int order[BURST_MAX];
+	rng_permute(&own, order, count);
+	for (int i = 0; i < count; i++)
+		if (calls[order[i]].is_persistent)
+			call_free_request(&calls[order[i]]);
+	return is_good;
+}
+
 static void
 run_case(const struct options *options, long number)
 {
@@ -228,7 +327,10 @@ run_case(const struct options *options, long number)
 			  &limits);
 	for (int i = 0; options->is_verbose && options->cases == 1 && i < count; i++)
 		call_describe(&calls[i]);
-	if (is_interleaved) {
+	bool is_good = true;
+	if (options->is_persistent) {
+		is_good = restart_all(options, count, prefix, &rng);
+	} else if (is_interleaved) {
 		for (int i = 0; i < count; i++) {
 			if (!is_ours_first)
 				call_invoke(&calls[i], HOST);
@@ -241,21 +343,12 @@ run_case(const struct options *options, long number)
 		invoke_all(options, count, is_ours_first ? OURS : HOST, &rng);
 		invoke_all(options, count, is_ours_first ? HOST : OURS, &rng);
 	}
-	bool is_good = overlay_end(&overlay, comm, prefix);
-	for (int i = 0; i < count; i++) {
-		if (count > 1)
-			snprintf(prefix + strlen(prefix) - 1, 24, ", call %d:", i);
-		if (is_good && !host_answers_wrong(&calls[i]))
-			is_good = call_compare(&calls[i], prefix);
-		if (is_good && options->is_selfcheck)
-			is_good = call_selfcheck(&calls[i], prefix);
-		char *comma = strrchr(prefix, ',');
-		if (comma)
-			strcpy(comma, ":");
-	}
+	is_good = overlay_end(&overlay, comm, prefix) && is_good;
+	is_good = is_good && compare_all(options, count, prefix);
 	for (int i = 0; i < count; i++) {
 		if (calls[i].has_reduction && calls[i].reduction.comparison == CMP_NEAR &&
-		    !options->is_crossing)
+		    !options->is_crossing && (!options->is_nonblocking ||
+		     reduction_has_kernel(&calls[i].reduction)))
 			is_good = call_repeat(&calls[i], prefix) && is_good;
 		if (options->is_judged)
 			is_good = call_judge(&calls[i], prefix) && is_good;
@@ -328,6 +421,7 @@ parse(struct options *options, int argc, char **argv)
 			{"must-load", required_argument, NULL, 'm'},
 		{"crossing", no_argument, NULL, 'x'}, {"selfcheck", no_argument, NULL, 'k'},
 		{"judge", no_argument, NULL, 'j'}, {"nonblocking", no_argument, NULL, 'i'},
+		{"persistent", no_argument, NULL, 'p'},
 		{"verbose", no_argument, NULL, 'v'},
 			{NULL, 0, NULL, 0}};
 	optind = 0;
@@ -347,6 +441,7 @@ parse(struct options *options, int argc, char **argv)
 		case 'x': options->is_crossing = true; break;
 		case 'k': options->is_selfcheck = true; break;
 		case 'i': options->is_nonblocking = true; break;
+		case 'p': options->is_nonblocking = options->is_persistent = true; break;
 		case 'j': options->is_judged = true; break;
 		case 'v': options->is_verbose = true; break;
 		default: return false;

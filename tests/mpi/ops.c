@@ -380,6 +380,20 @@ reduction_fill(const struct reduction *reduction, void *base, long count, uint64
 	}
 }
 
+bool
+reduction_has_kernel(const struct reduction *reduction)
+{
+	const struct basic *basic = reduction->basic;
+	MPI_Op op = reduction->op;
+	if (reduction->user >= 0 || !basic || (basic->size != 4 && basic->size != 8))
+		return false;
+	if (basic->kind == K_FLOAT)
+		return op == MPI_SUM;
+	return (basic->kind == K_INT || basic->kind == K_UINT) &&
+	       (op == MPI_SUM || op == MPI_MIN || op == MPI_MAX || op == MPI_BAND ||
+		op == MPI_BOR || op == MPI_BXOR);
+}
+
 static bool
 same_value(const char *a, const char *b, enum kind kind, size_t size)
 {

@@ -2,107 +2,33 @@
  *
  *   persistent [CASE...]    default: all cases, below */
 #include "check.h"
+#include "each.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#if defined(OPEN_MPI) && MPI_VERSION < 4
-#include <mpi-ext.h>
-#define INIT(name) MPIX_##name##_init
-#else
-#define INIT(name) MPI_##name##_init
-#endif
 
 static int rank, size;
 
 /* --- each: every collective, restarted, against the host's blocking one ----------------------- */
 
-enum { COLLS = 17, MOST_RANKS = 8 };
-
-/* Arguments of `count` elements a rank; those of v-calls have one more on odd ranks. */
-struct arguments {
-	int count, root, counts[MOST_RANKS], displs[MOST_RANKS], bytes[MOST_RANKS];
-	MPI_Datatype types[MOST_RANKS];
-};
-
-static int
-make(int which, struct arguments *a, int *in, int *out, MPI_Request *request)
-{
-	MPI_Comm comm = MPI_COMM_WORLD;
-	MPI_Info info = MPI_INFO_NULL;
-	int own = a->counts[rank], n = a->count, *c = a->counts, *d = a->displs, r = a->root;
-	switch (which) {
-	case 0: return INIT(Allgather)(in, n, MPI_INT, out, n, MPI_INT, comm, info, request);
-	case 1:
-		return INIT(Allgatherv)(in, own, MPI_INT, out, c, d, MPI_INT, comm, info, request);
-	case 2: return INIT(Allreduce)(in, out, n, MPI_INT, MPI_SUM, comm, info, request);
-	case 3: return INIT(Alltoall)(in, n, MPI_INT, out, n, MPI_INT, comm, info, request);
-	case 4:
-		return INIT(Alltoallv)(in, a->bytes, d, MPI_INT, out, a->bytes, d, MPI_INT, comm,
-				       info, request);
-	case 5:
-		return INIT(Alltoallw)(in, a->bytes, d, a->types, out, a->bytes, d, a->types, comm,
-				       info, request);
-	case 6: return INIT(Barrier)(comm, info, request);
-	case 7: return INIT(Bcast)(rank == r ? in : out, n, MPI_INT, r, comm, info, request);
-	case 8: return INIT(Exscan)(in, out, n, MPI_INT, MPI_SUM, comm, info, request);
-	case 9: return INIT(Gather)(in, n, MPI_INT, out, n, MPI_INT, r, comm, info, request);
-	case 10:
-		return INIT(Gatherv)(in, own, MPI_INT, out, c, d, MPI_INT, r, comm, info, request);
-	case 11: return INIT(Reduce)(in, out, n, MPI_INT, MPI_SUM, r, comm, info, request);
-	case 12: return INIT(Reduce_scatter)(in, out, c, MPI_INT, MPI_SUM, comm, info, request);
-	case 13:
-		return INIT(Reduce_scatter_block)(in, out, n, MPI_INT, MPI_SUM, comm, info,
-						  request);
-	case 14: return INIT(Scan)(in, out, n, MPI_INT, MPI_SUM, comm, info, request);
-	case 15: return INIT(Scatter)(in, n, MPI_INT, out, n, MPI_INT, r, comm, info, request);
-	default:
-		return INIT(Scatterv)(in, c, d, MPI_INT, out, own, MPI_INT, r, comm, info, request);
-	}
-}
+EACH(by_host, PMPI_, , , , )
+EACH(make, PERSISTENT, _init, _init, , WITH_INFO)
+#if MPI_VERSION >= 4
+EACH(make_large, PERSISTENT, _init_c, _init, _c, WITH_INFO)
+#else
+#define make_large make
+#endif
 
 static void
-ask_host(int which, struct arguments *a, int *in, int *out)
+each_of(int which, int count, bool is_large)
 {
-	MPI_Comm comm = MPI_COMM_WORLD;
-	int own = a->counts[rank], n = a->count, *c = a->counts, *d = a->displs, r = a->root;
-	switch (which) {
-	case 0: PMPI_Allgather(in, n, MPI_INT, out, n, MPI_INT, comm); break;
-	case 1: PMPI_Allgatherv(in, own, MPI_INT, out, c, d, MPI_INT, comm); break;
-	case 2: PMPI_Allreduce(in, out, n, MPI_INT, MPI_SUM, comm); break;
-	case 3: PMPI_Alltoall(in, n, MPI_INT, out, n, MPI_INT, comm); break;
-	case 4: PMPI_Alltoallv(in, a->bytes, d, MPI_INT, out, a->bytes, d, MPI_INT, comm); break;
-	case 5: PMPI_Alltoallw(in, a->bytes, d, a->types, out, a->bytes, d, a->types, comm); break;
-	case 6: PMPI_Barrier(comm); break;
-	case 7: PMPI_Bcast(rank == r ? in : out, n, MPI_INT, r, comm); break;
-	case 8: PMPI_Exscan(in, out, n, MPI_INT, MPI_SUM, comm); break;
-	case 9: PMPI_Gather(in, n, MPI_INT, out, n, MPI_INT, r, comm); break;
-	case 10: PMPI_Gatherv(in, own, MPI_INT, out, c, d, MPI_INT, r, comm); break;
-	case 11: PMPI_Reduce(in, out, n, MPI_INT, MPI_SUM, r, comm); break;
-	case 12: PMPI_Reduce_scatter(in, out, c, MPI_INT, MPI_SUM, comm); break;
-	case 13: PMPI_Reduce_scatter_block(in, out, n, MPI_INT, MPI_SUM, comm); break;
-	case 14: PMPI_Scan(in, out, n, MPI_INT, MPI_SUM, comm); break;
-	case 15: PMPI_Scatter(in, n, MPI_INT, out, n, MPI_INT, r, comm); break;
-	default: PMPI_Scatterv(in, c, d, MPI_INT, out, own, MPI_INT, r, comm); break;
-	}
-}
-
-static void
-each_of(int which, int count)
-{
-	struct arguments a = { .count = count, .root = which % size }, kept;
+	struct each each = each_with(which, rank, count, which % size), kept = each;
 	size_t ints = (size_t)size * ((size_t)count + 1);
 	int *in = calloc(ints, sizeof *in), *out = calloc(ints, sizeof *out),
 	    *right = calloc(ints, sizeof *right);
-	for (int i = 0; i < size; i++) {
-		a.counts[i] = count + i % 2;
-		a.bytes[i] = count + (i + rank) % 2; /* the same on both sides */
-		a.displs[i] = i * (count + 1) * (which == 5 ? (int)sizeof(int) : 1);
-		a.types[i] = MPI_INT;
-	}
-	kept = a;
 	MPI_Request request;
-	make(which, &kept, in, out, &request);
+	(is_large ? make_large : make)(which, &kept, in, out, &request);
 	/* Not as the standard has it, but as MPIs behave. */
 	memset(&kept, 0x7f, sizeof kept);
 	for (int turn = 0; turn < 4; turn++) {
@@ -110,7 +36,7 @@ each_of(int which, int count)
 			in[i] = (int)i * 7 + rank * 1000 + turn;
 			out[i] = right[i] = -5;
 		}
-		ask_host(which, &a, in, right);
+		by_host(which, &each, in, right, NULL);
 		MPI_Start(&request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		CHECK(request != MPI_REQUEST_NULL, "collective %d: the request is gone", which);
@@ -128,9 +54,9 @@ static void
 each(void)
 {
 	static const int counts[] = { 2, 900, 70000 };
-	for (int which = 0; which < COLLS; which++)
+	for (int which = 0; which < EACH_COLLS; which++)
 		for (int i = 0; i < 3; i++)
-			each_of(which, counts[i]);
+			each_of(which, counts[i], i == which % 2);
 }
 
 /* --- orders: starts in other orders on each rank, calls of other kinds between ---------------- */

@@ -1,6 +1,9 @@
 /* MPI_THREAD_MULTIPLE: several threads at once, each on communicators of its own, which it also
- * makes and frees. */
+ * makes and frees; with blocking, non-blocking and persistent calls.
+ *
+ *   threads [ROUNDS [persistent]]    default 200; hosts' own persistent ones may be wrong */
 #include "check.h"
+#include "each.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,12 +12,13 @@
 #define THREADS 3
 #define LARGEST 20000
 
-static int rounds = 200;
+static int rounds = 200, is_persistent;
 
 struct worker {
 	pthread_t thread;
 	int number;
 	MPI_Comm comm; /* of this thread alone */
+	int *data;     /* of the persistent call: input, result */
 };
 
 /* At absolute addresses: such data goes through a message to ourselves, and each thread must get
@@ -40,6 +44,54 @@ at_bottom(const struct worker *worker, MPI_Comm comm, int round, int *in)
 		      "thread %d round %d: bcast at addresses: %d", worker->number, round, in[0]);
 	}
 	PMPI_Type_free(&type);
+}
+
+/* Calls under way, others between them, and persistent ones of this communicator; completed in one
+ * of several ways. */
+static void
+not_blocking(const struct worker *worker, MPI_Comm comm, MPI_Request *persistent, int round,
+	     int *in, int *out)
+{
+	enum { CALLS = 5 };
+	MPI_Request requests[CALLS];
+	MPI_Status statuses[CALLS];
+	int rank, size, flag = 0, index, count = round % 5 ? 10 : LARGEST / 2;
+	PMPI_Comm_rank(comm, &rank);
+	PMPI_Comm_size(comm, &size);
+	int root = round % size, base = worker->number * 1000 + round, one = rank, blocking = -1,
+	    *sums = in + count, *values = sums + count, sum = size * base + size * (size - 1) / 2;
+	out[0] = out[count - 1] = base + rank;
+	values[0] = rank == root ? base : -1;
+	worker->data[0] = base + rank;
+	MPI_Iallreduce(out, in, count, MPI_INT, MPI_SUM, comm, &requests[0]);
+	MPI_Ibcast(values, 1, MPI_INT, root, comm, &requests[1]);
+#ifndef MPI_ABI_VERSION /* whose mpi.h here has none */
+	if (is_persistent)
+		MPI_Start(persistent);
+#endif
+	requests[2] = *persistent;
+	MPI_Allreduce(&one, &blocking, 1, MPI_INT, MPI_SUM, comm);
+	MPI_Iallgather(out, 1, MPI_INT, values + 1, 1, MPI_INT, comm, &requests[3]);
+	MPI_Iscan(out, sums, count, MPI_INT, MPI_SUM, comm, &requests[4]);
+	if (round % 3 == 0)
+		for (int i = CALLS; i--;)
+			MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+	else if (round % 3 == 1)
+		for (int i = 0; i < CALLS; i++)
+			MPI_Waitany(CALLS, requests, &index, statuses);
+	else
+		while (!flag)
+			MPI_Testall(CALLS, requests, &flag, statuses);
+	CHECK(in[0] == sum && in[count - 1] == sum, "thread %d round %d: iallreduce gives %d",
+	      worker->number, round, in[0]);
+	CHECK(values[0] == base && blocking == size * (size - 1) / 2 &&
+	      values[size] == base + size - 1, "thread %d round %d: calls between",
+	      worker->number, round);
+	CHECK(sums[count - 1] == (rank + 1) * base + rank * (rank + 1) / 2,
+	      "thread %d round %d: iscan gives %d", worker->number, round, sums[count - 1]);
+	CHECK(worker->data[1] == sum || !is_persistent,
+	      "thread %d round %d: the persistent call gives %d, not %d", worker->number, round,
+	      worker->data[1], sum);
 }
 
 static void
@@ -85,8 +137,15 @@ work(void *argument)
 	PMPI_Comm_size(worker->comm, &size);
 	int *in = malloc((size_t)LARGEST * (size_t)size * sizeof *in),
 	    *out = malloc(LARGEST * sizeof *out);
+	MPI_Request persistent = MPI_REQUEST_NULL;
+#ifndef MPI_ABI_VERSION
+	if (is_persistent)
+		INIT(Allreduce)(worker->data, worker->data + 1, 1, MPI_INT, MPI_SUM, worker->comm,
+				MPI_INFO_NULL, &persistent);
+#endif
 	for (int round = 0; round < rounds; round++) {
 		one_round(worker, worker->comm, round, in, out);
+		not_blocking(worker, worker->comm, &persistent, round, in, out);
 		if (round % 20 == 19) { /* one that is made while the others are busy */
 			int rank;
 			MPI_Comm made;
@@ -97,6 +156,10 @@ work(void *argument)
 			MPI_Comm_free(&made);
 		}
 	}
+#ifndef MPI_ABI_VERSION
+	if (is_persistent)
+		MPI_Request_free(&persistent);
+#endif
 	free(in);
 	free(out);
 	return NULL;
@@ -109,6 +172,7 @@ main(int argc, char **argv)
 	struct worker workers[THREADS];
 	if (argc > 1)
 		rounds = atoi(argv[1]);
+	is_persistent = argc > 2;
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	if (provided < MPI_THREAD_MULTIPLE) {
@@ -119,6 +183,7 @@ main(int argc, char **argv)
 	}
 	for (int i = 0; i < THREADS; i++) {
 		workers[i].number = i;
+		workers[i].data = calloc(2, sizeof *workers[i].data);
 		MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
 	}
 	for (int i = 0; i < THREADS; i++)
@@ -127,5 +192,7 @@ main(int argc, char **argv)
 		pthread_join(workers[i].thread, NULL);
 	for (int i = 0; i < THREADS; i++)
 		MPI_Comm_free(&workers[i].comm);
+	for (int i = 0; i < THREADS; i++)
+		free(workers[i].data);
 	return check_finish("threads");
 }

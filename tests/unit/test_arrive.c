@@ -333,4 +333,34 @@ TEST(a_set_of_the_wrong_call_is_seen)
 	world_clear(&node.world);
 }
 
+/* Links are made one after the other, by one rank at a time; which one, does not matter. */
+TEST(a_chain_is_held_by_one_rank)
+{
+	struct node node;
+	make_node(&node, 3);
+	for (int call = 0; call < 2 * CS_LINES; call++) {
+		struct cs_node_op *op[3];
+		for (int rank = 0; rank < 3; rank++) {
+			begin(&node, rank);
+			op[rank] = &node.climbers[rank].op;
+		}
+		int first = call % 2;
+		assert_int_equal(cs_arrive_hold(op[0], 3, 7, 0), 0); /* nothing to make */
+		assert_int_equal(cs_arrive_hold(op[first], 3, 7, 2), 0);
+		assert_int_equal(cs_arrive_hold(op[2], 3, 7, 2), -1);
+		assert_int_equal(op[2]->awaited.local, CS_AWAITS_FLAG);
+		assert_true(atomic_load(op[2]->awaited.flag) < op[2]->awaited.tag);
+		cs_arrive_link(op[first], 3, 7, 1);
+		assert_true(atomic_load(op[2]->awaited.flag) >= op[2]->awaited.tag);
+		assert_int_equal(cs_arrive_hold(op[1 - first], 3, 7, 1), 1); /* it is made */
+		assert_int_equal(cs_arrive_hold(op[2], 3, 7, 4), 1);
+		assert_int_equal(cs_arrive_hold(op[1 - first], 3, 7, 1), 1); /* also while held */
+		cs_arrive_link(op[2], 3, 7, 4);
+		assert_int_equal(cs_arrive_hold(op[first], 3, 7, 2), 2);
+		for (int rank = 0; rank < 3; rank++)
+			cs_node_end(op[rank]);
+	}
+	world_clear(&node.world);
+}
+
 RUN_TESTS(NULL, NULL)

@@ -226,4 +226,42 @@ TEST(nobody_waits_for_whom_it_does_not_need)
 	has_windows = false;
 }
 
+/* One rank takes its first step and then no other: the others are over without it. Blocks and
+ * vectors that fit into the slots of a rank, four of 8192 bytes. */
+TEST(a_rank_that_has_begun_holds_up_nobody)
+{
+	static const struct {
+		enum cs_coll coll;
+		size_t most; /* bytes of a block, of five, or of the vector */
+	} colls[] = {
+		{ CS_BCAST, 32768 },	    { CS_GATHER, 32768 },    { CS_GATHERV, 32768 },
+		{ CS_ALLGATHER, 32768 },    { CS_ALLGATHERV, 32768 }, { CS_SCATTER, 6368 },
+		{ CS_SCATTERV, 6368 },	    { CS_ALLTOALL, 6400 },   { CS_ALLTOALLV, 6400 },
+		{ CS_ALLTOALLW, 6400 },	    { CS_REDUCE, 32768 },    { CS_ALLREDUCE, 32768 },
+		{ CS_SCAN, 32768 },	    { CS_EXSCAN, 32768 },    { CS_REDUCE_SCATTER, 6144 },
+		{ CS_REDUCE_SCATTER_BLOCK, 6144 }, { CS_BARRIER, 8 },
+	};
+	static const size_t sizes[] = { 40, 600, 2000, 8192, 8194, 20000, 32768 };
+	static const int few[WORLD_MOST] = { 5 }, many[WORLD_MOST] = { 17 };
+	for (size_t i = 0; i < COUNT(colls) * COUNT(sizes); i++) {
+		enum cs_coll coll = colls[i / COUNT(sizes)].coll;
+		size_t each = sizes[i % COUNT(sizes)];
+		bool is_for_many = coll == CS_BARRIER || coll == CS_SCAN;
+		int ranks = is_for_many ? many[0] : few[0], absent = (int)i % 3 * (ranks - 1) / 2;
+		if (each > colls[i / COUNT(sizes)].most)
+			each = colls[i / COUNT(sizes)].most;
+		struct run *run =
+			make_run(coll, "hier:host", is_for_many ? many : few, each);
+		let_go_on(run, absent);
+		for (int k = 0; k < ranks * ranks; k++)
+			if (k % ranks != absent)
+				let_go_on(run, k % ranks);
+		for (int rank = 0; rank < ranks; rank++)
+			if (rank != absent && !run->over[rank])
+				fail_msg("%s, %zu bytes: rank %d waits for a step of rank %d",
+					 cs_colls[coll].name, each, rank, absent);
+		finish(run);
+	}
+}
+
 RUN_TESTS(NULL, NULL)

@@ -186,6 +186,38 @@ TEST(each_collectives_variable_reaches_the_place_of_that_collective)
 	}
 }
 
+TEST(a_time_is_a_number_with_a_unit_or_off)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns; /* 1: refused */
+	} cases[] = { { "off", 0 }, { "OFF", 0 }, { "60", UINT64_C(60000000000) },
+		      { "60s", UINT64_C(60000000000) }, { "2m", UINT64_C(120000000000) },
+		      { "0.5s", 500000000 }, { "10ms", 10000000 },
+		      { "1000h", UINT64_C(3600000000000000) }, { "5ms", 1 }, { "0", 1 },
+		      { "-1s", 1 }, { "1001h", 1 }, { "s", 1 }, { "1 s", 1 }, { "nan", 1 },
+		      { "inf", 1 }, { "1sec", 1 } };
+	struct cs_settings settings, other;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		setenv("COLLSHIM_STALL", cases[i].text, 1);
+		const char *said = read_settings(&settings);
+		assert_int_equal(settings.stall_ns, cases[i].ns == 1 ? 0 : cases[i].ns);
+		if (cases[i].ns == 1)
+			assert_contains(said, "expected off, or a time from 10ms");
+		else
+			assert_string_equal(said, "");
+	}
+	/* Ranks have to agree on whether there is one. */
+	setenv("COLLSHIM_STALL", "1m", 1);
+	read_settings(&settings);
+	setenv("COLLSHIM_STALL", "2m", 1);
+	read_settings(&other);
+	assert_true(cs_settings_digest(&settings) == cs_settings_digest(&other));
+	setenv("COLLSHIM_STALL", "off", 1);
+	read_settings(&other);
+	assert_false(cs_settings_digest(&settings) == cs_settings_digest(&other));
+}
+
 TEST(texts_outlive_the_environment_they_came_from)
 {
 	struct cs_settings settings;

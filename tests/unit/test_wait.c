@@ -10,7 +10,7 @@
 #include <time.h>
 
 static struct {
-	int yields, naps, futexes, wakes, progresses, drives;
+	int yields, naps, futexes, wakes, progresses, drives, longs;
 	long nap_ns;
 	uint32_t sleepers;
 } seen;
@@ -227,6 +227,34 @@ TEST(errno_is_kept)
 	assert_int_equal(seen.naps, 2);
 	assert_int_equal(seen.futexes, 1);
 	assert_int_equal(errno, 4711);
+}
+
+static void
+count_long(const struct cs_wait *wait)
+{
+	seen.longs += wait->call == &seen;
+	errno = EBUSY;
+}
+
+TEST(one_that_is_old_is_shown_at_each_64th_yield)
+{
+	(void)state;
+	struct cs_wait young = { .yields = CS_WAIT_AWAKE, .call = &seen },
+		       old = { .yields = CS_WAIT_AWAKE, .call = &seen, .since_ns = 1 };
+	cs_wait_long = count_long;
+	cs_wait_long_ns = UINT64_C(3600000000000);
+	turn(&young, 1000);
+	assert_int_equal(seen.longs, 0);
+	cs_wait_long_ns = 1;
+	turn(&old, 63);
+	assert_int_equal(seen.longs, 0);
+	errno = 4711;
+	turn(&old, 1);
+	assert_int_equal(errno, 4711);
+	turn(&old, 64);
+	cs_wait_long = NULL;
+	turn(&old, 64);
+	assert_int_equal(seen.longs, 2);
 }
 
 RUN_EACH_TEST(begin, NULL)

@@ -47,7 +47,11 @@ node_root(struct cs_op *op, size_t wanted_chunk, size_t single_copy_from)
 {
 	struct cs_call *call = &op->call;
 	bool is_inline = call->bytes <= CS_INLINE;
-	cs_rounds_init(op, piece_of(op->team, wanted_chunk), NULL);
+	size_t chunk = piece_of(op->team, wanted_chunk);
+	/* Many non-blocking ones share a slot, rather than that pieces follow each other. */
+	bool is_piece = op->node.extras & CS_OP_NONBLOCKING && chunk < call->bytes &&
+			cs_node_is_cut(&op->node, call->bytes);
+	cs_rounds_init(op, is_piece ? call->bytes : chunk, NULL);
 	cs_rounds_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline &&
 			      is_read(op, single_copy_from), true);
 	cs_rounds_start(op, cs_rounds_post_only, 0);

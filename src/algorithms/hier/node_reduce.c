@@ -3,6 +3,7 @@
 
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
+#include "algorithms/hier/slices.h"
 #include "algorithms/node/small.h"
 #include "algorithms/hier/vector.h"
 
@@ -307,6 +308,86 @@ one_node_long(struct cs_op *op, size_t chunk, bool by_single_copy)
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
+/* --- one node, long, non-blocking: slices are reduced by the ranks that are there ------------- */
+
+struct claimed {
+	struct cs_slices slices;
+	int taken;
+};
+
+static enum cs_status
+post_slices(struct cs_op *op)
+{
+	return cs_vector_post(op, &CS_OP_STATE(struct claimed, op)->slices.vector);
+}
+
+static void
+reduce_claimed(struct cs_op *op, const struct cs_sliced *slice)
+{
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	struct cs_operand parts[locals];
+	for (int local = 0; local < locals; local++)
+		parts[local].mapped = local == self ? op->call.send.base + slice->at
+						    : cs_slices_of(op, slice, local);
+	reduce_slice(op, cs_slices_of(op, slice, self),
+		     cs_node_reduce_takes_result(op) ? op->call.recv.base + slice->at : NULL, parts,
+		     slice->count);
+}
+
+static enum cs_status
+claim_slices(struct cs_op *op)
+{
+	struct cs_slices *slices = &CS_OP_STATE(struct claimed, op)->slices;
+	const struct cs_node_shape *shape = &op->team->node.shape;
+	if (cs_vector_await(op, &slices->vector, shape->size) == CS_AGAIN)
+		return CS_AGAIN;
+	if (op->node.outcome.bits & CS_OUTCOME_STOPPED)
+		return CS_OK;
+	for (int slice; (slice = cs_arrive_ticket(&op->node, 0)) < slices->count;) {
+		struct cs_sliced claimed = cs_slices_at(op, slices, slice);
+		reduce_claimed(op, &claimed);
+		cs_arrive_tell(&op->node, cs_slices_round(slice), cs_slices_part(slice),
+			       shape->local);
+	}
+	return CS_OK;
+}
+
+/* Copies the slices of the result that others have made. */
+static enum cs_status
+take_slices(struct cs_op *op)
+{
+	struct claimed *state = CS_OP_STATE(struct claimed, op);
+	int count = state->slices.count, locals = op->team->node.shape.size,
+	    self = op->team->node.shape.local;
+	bool takes = cs_node_reduce_takes_result(op) &&
+		     !(op->node.outcome.bits & CS_OUTCOME_STOPPED);
+	for (; takes && state->taken < count; state->taken++) {
+		int slice = (state->taken + self * count / locals) % count,
+		    holder = cs_arrive_holder(&op->node, cs_slices_round(slice),
+					      cs_slices_part(slice));
+		if (holder < 0)
+			return CS_AGAIN;
+		struct cs_sliced made = cs_slices_at(op, &state->slices, slice);
+		if (holder != self)
+			cs_copy_result(op, op->call.recv.base + made.at,
+				       cs_slices_of(op, &made, holder),
+				       made.count * op->call.reduction.unit);
+	}
+	cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static cs_phase *const claimed_script[] = { post_slices, claim_slices, take_slices, NULL };
+
+static void
+one_node_claimed(struct cs_op *op)
+{
+	struct claimed *state = CS_OP_STATE(struct claimed, op);
+	cs_op_start(op, claimed_script);
+	cs_slices_init(op, &state->slices, true);
+	state->taken = 0;
+}
+
 /* Are whole vectors read? The sum has the same bits in any case. All ranks of a node agree on this,
  * but nodes may differ: over several only read_all counts. */
 static bool
@@ -315,7 +396,7 @@ is_read_whole(struct cs_op *op, size_t read_all)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_node *node = &team->node;
-	if (call->bytes > node->shape.slot_bytes)
+	if (!cs_vector_fits(op))
 		return false;
 	return call->bytes <= read_all ||
 	       (read_all && team->shape.nodes == 1 &&
@@ -352,6 +433,8 @@ cs_node_reduce(struct cs_op *op, const struct cs_node_reduce_params *params)
 			cs_node_reduce_hier_long(op, params, chunk);
 	} else if (is_short) {
 		one_node_short(op, chooses_single_copy(op, params->cma_min, true));
+	} else if (cs_slices_fit(op)) {
+		one_node_claimed(op);
 	} else {
 		one_node_long(op, chunk, chooses_single_copy(op, params->cma_min, false));
 	}

@@ -148,7 +148,9 @@ post_rounds(struct cs_op *op)
 	struct cs_post *post = &state->post;
 	while (post->posted < state->split.rounds &&
 	       post->posted - state->round < op->team->node.shape.slots) {
-		char *room = cs_post_room(&op->node, post);
+		char *room = post->rounds == CS_USES_UNKNOWN
+			     ? cs_post_room(&op->node, post)
+			     : cs_post_room_until(&op->node, post, CS_LAST_STEP);
 		if (!room)
 			return post->posted <= state->round ? CS_AGAIN : CS_OK;
 		pack_round(op, state->send, state->filling, room);
@@ -230,13 +232,16 @@ one_node(struct cs_op *op, const char *send, const struct split *split, bool is_
 {
 	struct one_node *state = one_node_of(op);
 	bool is_small = op->call.bytes <= CS_SMALL && split->rounds == 1;
+	bool has_slots = op->node.extras & CS_OP_NONBLOCKING &&
+			 split->rounds <= op->team->node.shape.slots;
 	*state = (struct one_node){ .split = *split, .send = send, .window = split->first,
 				    .filling = split->first };
 	state->post = (struct cs_post){ .way = cs_post_choose(&op->node, 0, CS_USES_UNKNOWN, false,
 							      is_single_copy, is_small),
 					/* Own slots are read here, too: they are in use until the
 					 * call is over. */
-					.rounds = CS_USES_UNKNOWN, .span = op->call.bytes,
+					.rounds = has_slots ? split->rounds : CS_USES_UNKNOWN,
+					.span = op->call.bytes,
 					.address = is_single_copy
 					? (uint64_t)(uintptr_t)send : 0 };
 	for (int rank = 0; rank < op->team->shape.rank; rank++)

@@ -5,6 +5,7 @@
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/hier/prefix_node.h"
+#include "algorithms/hier/slices.h"
 #include "algorithms/node/small.h"
 #include "algorithms/hier/vector.h"
 
@@ -478,6 +479,8 @@ cs_prefix(struct cs_op *op, const size_t *params)
 		several_nodes_long(op, params, piece);
 	else if (reads_all)
 		one_node_short(op);
+	else if (cs_slices_fit(op))
+		cs_prefix_link(op);
 	else if (doubling && (size_t)shape->size >= doubling && cs_prefix_may_double(op))
 		cs_prefix_double(op);
 	else

@@ -5,6 +5,8 @@
  *              log2 hops
  *   long       a chain: piece by piece, each rank adds its own to the sum of the rank before it, a
  *              hop for each rank, with the next piece meanwhile
+ *   links      a non-blocking call on one node whose vectors fit into the slots: the same sums,
+ *              made by the ranks that are there (hier/slices.h)
  *
  * Several nodes: short or long on each node; besides, the node's whole sum goes into the area,
  * where the leaders' exscan replaces it by the sum of all nodes before, the left operand of each

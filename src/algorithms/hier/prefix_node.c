@@ -1,8 +1,11 @@
-/* hier/prefix_node.c — scan and exscan on one node by doubling: each rank posts the sums that
- * others add. */
+/* hier/prefix_node.c — scan and exscan on one node: by doubling, and by a chain whose links are
+ * made by any rank. */
 #include "algorithms/hier/prefix_node.h"
 
+#include "algorithms/hier/slices.h"
 #include "algorithms/node/rounds.h"
+
+/* --- doubling: each rank posts the sums that others add --------------------------------------- */
 
 /* Number of steps in which a rank adds a sum: powers of two not above its local rank. */
 static int
@@ -148,4 +151,110 @@ cs_prefix_double(struct cs_op *op)
 	cs_post_reserve(&op->node, &state->post, may_be_left);
 	if (!self)
 		cs_node_end_reading(&op->node);
+}
+
+/* --- non-blocking: the sum of the ranks up to each rank replaces its vector in its slots, a slice
+ * and a rank after the other. A rank makes its own link, and those before it that are missing, and
+ * waits for no step of the ranks between. */
+
+struct links {
+	struct cs_slices slices;
+	uint32_t left; /* slices to be taken, a bit each */
+};
+_Static_assert(CS_SLICES <= 32, "each slice has its bit");
+
+static enum cs_status
+post_linked(struct cs_op *op)
+{
+	return cs_vector_post(op, &CS_OP_STATE(struct links, op)->slices.vector);
+}
+
+static void
+take_linked(struct cs_op *op, const struct cs_sliced *part, const char *before)
+{
+	struct cs_call *call = &op->call;
+	char *recv = call->recv.base + part->at;
+	if (cs_prefix_is_exclusive(call))
+		cs_copy_result(op, recv, before, part->count * call->reduction.unit);
+	else
+		cs_prefix_add(op, recv, before, call->send.base + part->at, part->count);
+}
+
+/* Makes the own sum, for the ranks behind. */
+static void
+make_own_link(struct cs_op *op, const struct cs_sliced *part, const char *before)
+{
+	struct cs_call *call = &op->call;
+	char *own = cs_slices_of(op, part, op->team->node.shape.local);
+	if (cs_prefix_is_exclusive(call))
+		cs_prefix_add(op, own, before, own, part->count);
+	else
+		cs_copy_in(op, own, call->recv.base + part->at, part->count * call->reduction.unit);
+}
+
+/* Takes a slice of the result. False: another rank makes links of it. */
+static bool
+link_slice(struct cs_op *op, int slice, const struct cs_sliced *part)
+{
+	int self = op->team->node.shape.local, count = op->team->node.shape.size,
+	    wanted = self + 1 < count ? self : self - 1;
+	uint64_t round = cs_slices_round(slice);
+	int links = cs_arrive_hold(&op->node, round, cs_slices_part(slice), wanted);
+	if (links < 0)
+		return false;
+	char *before = cs_slices_of(op, part, links < self ? links : self - 1);
+	for (int i = links + 1; i < self; i++) {
+		char *next = cs_slices_of(op, part, i);
+		cs_prefix_add(op, next, before, next, part->count);
+		before = next;
+	}
+	take_linked(op, part, before);
+	if (links < wanted) {
+		if (wanted == self)
+			make_own_link(op, part, before);
+		cs_arrive_link(&op->node, round, cs_slices_part(slice), wanted);
+	}
+	return true;
+}
+
+/* Each rank begins at another slice. */
+static enum cs_status
+link_slices(struct cs_op *op)
+{
+	struct links *state = CS_OP_STATE(struct links, op);
+	struct cs_slices *slices = &state->slices;
+	int self = op->team->node.shape.local, locals = op->team->node.shape.size;
+	if (cs_vector_await(op, &slices->vector, self) == CS_AGAIN)
+		return CS_AGAIN;
+	for (int i = 0; i < slices->count; i++) {
+		int slice = (i + self * slices->count / locals) % slices->count;
+		struct cs_sliced part = cs_slices_at(op, slices, slice);
+		bool is_left = state->left >> slice & 1 &&
+			       !(op->node.outcome.bits & CS_OUTCOME_STOPPED);
+		if (is_left && link_slice(op, slice, &part))
+			state->left &= ~(UINT32_C(1) << slice);
+	}
+	if (state->left && !(op->node.outcome.bits & CS_OUTCOME_STOPPED))
+		return CS_AGAIN;
+	cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static cs_phase *const links_script[] = { post_linked, link_slices, NULL },
+		*const first_script[] = { post_linked, NULL };
+
+void
+cs_prefix_link(struct cs_op *op)
+{
+	struct links *state = CS_OP_STATE(struct links, op);
+	struct cs_call *call = &op->call;
+	int self = op->team->node.shape.local;
+	cs_op_start(op, self ? links_script : first_script);
+	cs_slices_init(op, &state->slices, self + 1 < op->team->node.shape.size);
+	state->left = UINT32_MAX >> (32 - state->slices.count);
+	if (self)
+		return;
+	cs_node_end_reading(&op->node);
+	if (!cs_prefix_is_exclusive(call) && call->recv.base != call->send.base)
+		cs_copy_own(op, call->recv.base, call->send.base, call->bytes);
 }

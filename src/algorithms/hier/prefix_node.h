@@ -1,5 +1,5 @@
-/* hier/prefix_node.h — scan and exscan of one node by doubling, and the addition that all forms of
- * hier/prefix.h share. */
+/* hier/prefix_node.h — scan and exscan of one node by doubling and by links, and the addition that
+ * all forms of hier/prefix.h share. */
 #ifndef CS_ALGORITHMS_HIER_PREFIX_NODE_H
 #define CS_ALGORITHMS_HIER_PREFIX_NODE_H
 
@@ -23,5 +23,8 @@ cs_prefix_add(struct cs_op *op, void *out, const void *left, const void *right, 
 /* Is there room for all sums of a rank? If so, cs_prefix_double begins a scan on one node. */
 bool cs_prefix_may_double(struct cs_op *op);
 void cs_prefix_double(struct cs_op *op);
+
+/* Begins one whose vectors are slices of hier/slices.h. */
+void cs_prefix_link(struct cs_op *op);
 
 #endif

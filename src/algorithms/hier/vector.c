@@ -9,11 +9,11 @@ cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own, bool
 	size_t bytes = op->call.bytes;
 	struct cs_post *post = &vector->post;
 	*vector = (struct cs_vector){ .own = own };
-	post->rounds = 1;
-	post->chunk = post->span = bytes;
+	post->chunk = post->span = cs_vector_per_slot(op) * op->call.reduction.unit;
+	post->rounds = post->chunk < bytes ? cs_chunks_rounds(bytes, post->chunk) : 1;
 	post->address = is_single_copy ? (uint64_t)(uintptr_t)own : 0;
-	post->way = cs_post_choose(&op->node, bytes, 1, bytes <= CS_INLINE, is_single_copy,
-				   cs_is_small(op, bytes));
+	post->way = cs_post_choose(&op->node, bytes, post->rounds, bytes <= CS_INLINE,
+				   is_single_copy, cs_is_small(op, bytes));
 	cs_post_reserve(&op->node, post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
@@ -21,14 +21,19 @@ enum cs_status
 cs_vector_post(struct cs_op *op, struct cs_vector *vector)
 {
 	struct cs_post *post = &vector->post;
-	char *room;
-	if (post->posted)
+	if (post->posted == post->rounds)
 		return CS_OK;
-	if (!cs_post_open(&op->node, post) || !(room = cs_post_room(&op->node, post)))
+	if (!cs_post_open(&op->node, post))
 		return CS_AGAIN;
-	if (post->way != CS_POST_SINGLE_COPY)
-		cs_copy_in(op, room, vector->own, op->call.bytes);
-	cs_post_publish(&op->node, post);
+	for (; post->posted < post->rounds; post->posted++) {
+		char *room = cs_post_room(&op->node, post);
+		if (!room)
+			return CS_AGAIN;
+		if (post->way != CS_POST_SINGLE_COPY)
+			cs_copy_in(op, room, vector->own + post->posted * post->chunk,
+				   cs_chunks_bytes(op->call.bytes, post->chunk, post->posted));
+	}
+	cs_node_publish(&op->node, post->line, 1);
 	return CS_OK;
 }
 
@@ -42,27 +47,38 @@ cs_vector_await(struct cs_op *op, struct cs_vector *vector, int count)
 	return CS_OK;
 }
 
-struct cs_operand
-cs_vector_part(struct cs_op *op, int local)
+/* A local rank's part of the vector in its slot `slot`. */
+static struct cs_operand
+part_of(struct cs_op *op, int local, uint64_t slot)
 {
 	const struct cs_line *line = cs_node_look_alike(&op->node, local, 1);
 	if (op->call.bytes <= CS_INLINE)
 		return (struct cs_operand){ .mapped = (const char *)line->data };
 	if (cs_post_is_single_copy(line))
 		return (struct cs_operand){ .remote = line->word[1] };
-	return (struct cs_operand){ .mapped = cs_post_find(&op->node, local, line, 0,
-							   op->call.bytes, 0) };
+	return (struct cs_operand){ .mapped = cs_post_find(&op->node, local, line, slot, 0, 0) };
+}
+
+struct cs_operand
+cs_vector_part(struct cs_op *op, int local)
+{
+	return part_of(op, local, 0);
 }
 
 void
-cs_vector_reduce(struct cs_op *op, void *out, const void *own)
+cs_vector_reduce(struct cs_op *op, char *out, const char *own)
 {
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	size_t each = cs_vector_per_slot(op), unit = op->call.reduction.unit;
 	struct cs_operand parts[locals];
-	for (int local = 0; local < locals; local++)
-		parts[local] = local == self ? (struct cs_operand){ .mapped = own }
-					     : cs_vector_part(op, local);
-	cs_rank_order_operands(op, &op->call.reduction, out, parts, op->call.count);
+	for (size_t first = 0, slot = 0; first < op->call.count; first += each, slot++) {
+		for (int local = 0; local < locals; local++)
+			parts[local] = local == self
+				       ? (struct cs_operand){ .mapped = own + first * unit }
+				       : part_of(op, local, slot);
+		cs_rank_order_operands(op, &op->call.reduction, out + first * unit, parts,
+				       cs_chunks_bytes(op->call.count, each, slot));
+	}
 }
 
 void

@@ -1,5 +1,4 @@
-/* hier/vector.h — a reduction's whole vector, of at most a slot, posted in step 1 for the other
- * ranks of the node. */
+/* hier/vector.h — a reduction's whole vector, posted in step 1 for the other ranks of the node. */
 #ifndef CS_ALGORITHMS_HIER_VECTOR_H
 #define CS_ALGORITHMS_HIER_VECTOR_H
 
@@ -15,8 +14,27 @@ struct cs_vector {
 	int next; /* local rank that is looked at next */
 };
 
-/* Chooses the post's way and reserves memory, after the call has begun. is_single_copy: others read
- * `own` by single copy, after cs_node_offer. */
+/* Elements of the vector in a slot. */
+static inline size_t
+cs_vector_per_slot(const struct cs_op *op)
+{
+	size_t slot = op->team->node.shape.slot_bytes;
+	return op->call.bytes <= slot ? op->call.count : slot / op->call.reduction.unit;
+}
+
+/* Is there room for all of it, in a slot or, of a non-blocking call on one node, in several? */
+static inline bool
+cs_vector_fits(const struct cs_op *op)
+{
+	const struct cs_node_shape *shape = &op->team->node.shape;
+	if (op->call.bytes <= shape->slot_bytes)
+		return true;
+	return op->node.extras & CS_OP_NONBLOCKING && op->team->shape.nodes == 1 &&
+	       op->call.count <= shape->slots * cs_vector_per_slot(op);
+}
+
+/* Chooses the post's way and reserves memory, after the call has begun, for a vector that fits.
+ * is_single_copy: others read `own` by single copy, after cs_node_offer. */
 void cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own,
 		    bool is_single_copy);
 
@@ -25,12 +43,12 @@ void cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own,
 enum cs_status cs_vector_post(struct cs_op *op, struct cs_vector *vector);
 enum cs_status cs_vector_await(struct cs_op *op, struct cs_vector *vector, int count);
 
-/* Location of a local rank's vector that has been posted. */
+/* Location of a local rank's vector that has been posted, of at most a slot. */
 struct cs_operand cs_vector_part(struct cs_op *op, int local);
 
 /* Reduces the node's vectors, which have been posted, in rank order into `out`; `own` is the own
  * one. */
-void cs_vector_reduce(struct cs_op *op, void *out, const void *own);
+void cs_vector_reduce(struct cs_op *op, char *out, const char *own);
 
 /* --- over several nodes: one rank of each reduces the vectors of its node --------------------- */
 

@@ -3,8 +3,6 @@
 #include "algorithms/node/rounds.h"
 #include "algorithms/node/rank_order.h"
 
-/* The call's last step: a slot that its owner reads, too, is in use until then. */
-#define TO_THE_END (((uint64_t)1 << CS_STEP_BITS) - 1)
 #define FOREVER CS_ARRIVE_ROUNDS
 
 /* Address of a part of the own vector, or of the result. */
@@ -189,7 +187,7 @@ open_round(struct cs_op *op)
 			expect_children(op, round, part);
 	}
 	if (!cs_post_room_until(&op->node, &state->post,
-				state->post.way == CS_POST_RING ? round + 1 : TO_THE_END))
+				state->post.way == CS_POST_RING ? round + 1 : CS_LAST_STEP))
 		return CS_AGAIN;
 	state->opened = 0;
 	state->made[round % FOREVER] = 0;
@@ -448,7 +446,7 @@ describe_post(const struct cs_op *op, struct cs_dynamic *state)
 	post->bytes = op->call.bytes;
 	post->rounds = CS_USES_UNKNOWN;
 	post->chunk = post->span = span;
-	post->last = TO_THE_END;
+	post->last = CS_LAST_STEP;
 	post->way = cs_post_choose(&op->node, span, state->rounds, false, false,
 				   state->rounds == 1 && span <= CS_SMALL);
 	size_t slots = op->team->node.shape.slots;

@@ -20,6 +20,8 @@ get_round(struct cs_op *op, struct cs_node_reader *reader, const struct cs_line 
 					line->word[1], reader->limit);
 		return true;
 	}
+	if (line->word[0] != CS_POST_RING)
+		reader->chunk = reader->limit; /* one round */
 	if (at < reader->limit)
 		cs_copy_out(op, reader->limit, call->recv.base + at,
 			    cs_post_find(&op->node, reader->from, line, reader->round,

@@ -332,6 +332,7 @@ CS_MPI(Comm_create_keyval,
 CS_MPI(Comm_delete_attr, (MPI_Comm comm, int keyval))
 CS_MPI(Comm_free_keyval, (int *keyval))
 CS_MPI(Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *handler))
+CS_MPI(Comm_get_name, (MPI_Comm comm, char *name, int *length))
 CS_MPI(Comm_get_parent, (MPI_Comm *parent))
 CS_MPI(Comm_group, (MPI_Comm comm, MPI_Group *group))
 CS_MPI(Comm_rank, (MPI_Comm comm, int *rank))
@@ -397,6 +398,7 @@ CS_MPI(Type_get_contents,
 CS_MPI(Type_get_envelope,
        (MPI_Datatype type, int *integers, int *addresses, int *types, int *combiner))
 CS_MPI(Type_get_extent, (MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent))
+CS_MPI(Type_get_name, (MPI_Datatype type, char *name, int *length))
 CS_MPI(Type_get_true_extent, (MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent))
 CS_MPI(Type_size_x, (MPI_Datatype type, MPI_Count *size))
 CS_MPI(Unpack, (const void *packed, int bytes, int *position, void *buffer, int count,

@@ -196,10 +196,14 @@ step_all(struct cs_icall ***over)
 static void
 complete_one(struct cs_icall *icall)
 {
-	if (icall->is_persistent)
+	if (icall->is_persistent) {
 		cs_persistent_complete(icall);
-	else
-		cs_pmpi.Grequest_complete(icall->request);
+		return;
+	}
+	MPI_Request request = icall->request;
+	/* The MPI hands the results over to another thread; ThreadSanitizer does not see how. */
+	atomic_store_explicit(&icall->is_freed, false, memory_order_release);
+	cs_pmpi.Grequest_complete(request);
 }
 
 static void
@@ -307,6 +311,7 @@ cs_icall_prepare(struct cs_icall *icall, struct cs_comm *communicator)
 	serving->op.node.extras = CS_OP_NONBLOCKING;
 	serving->op.under_way = CS_UNDER_WAY_NOTHING;
 	serving->cached = NULL;
+	serving->unasked = NULL;
 	serving->result = MPI_SUCCESS;
 	serving->finish = NULL;
 	serving->results = NULL;
@@ -365,16 +370,18 @@ end_entry(struct cs_icall *icall)
 	communicator->seat->selection.is_timed &= (unsigned char)~CS_TIMED_NOT_BLOCKING;
 }
 
-void
+const char *
 cs_icall_drop(struct cs_serving *serving)
 {
 	struct cs_icall *icall = of(serving);
+	const char *why = serving->cached ? serving->cached->choice.reason : serving->unasked;
 	end_entry(icall);
 	cs_serving_fini(serving);
 	pthread_mutex_lock(&cs_icalls_lock);
 	icall->next = unused;
 	unused = icall;
 	pthread_mutex_unlock(&cs_icalls_lock);
+	return why;
 }
 
 static void
@@ -488,6 +495,9 @@ cs_icall_wait(MPI_Request request)
 		bool is_local = op->under_way != CS_UNDER_WAY_LATER &&
 				op->node.awaited.local != CS_AWAITS_MESSAGE &&
 				op->node.awaited.local != CS_AWAITS_PIECE;
+		bool is_for_one = is_local && op->node.awaited.local >= 0;
+		wait.call = op->under_way == CS_UNDER_WAY_LATER ? NULL : &op->node;
+		wait.whom = is_for_one ? op->node.awaited.local + 1 : 0;
 		pthread_mutex_unlock(&cs_icalls_lock);
 		/* Sleeps on what the operation waits for. Another thread might step it. */
 		if (!is_over && is_local && !cs_icalls_are_threaded)
@@ -500,22 +510,19 @@ cs_icall_wait(MPI_Request request)
 	return icall;
 }
 
-void
-cs_icall_count_host(const struct cs_comm *communicator, const struct cs_serving *serving,
-		    enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
+struct cs_report_row *
+cs_icall_host_row(const struct cs_comm *communicator, const struct cs_serving *serving,
+		  enum cs_coll coll, size_t bytes)
 {
 	const struct cs_selection *selection = &communicator->seat->selection;
 	const char *why = !selection->team ? communicator->reason
 			  : !serving ? "not blocking, and the MPI lacks what it takes"
 			  : serving->unasked;
-	if (selection->team && serving && serving->cached) {
-		cs_report_count(cs_selection_row(selection->selector, CS_NONBLOCKING,
-						 &serving->cached->choice, coll, bytes), bytes,
-				nanoseconds);
-		return;
-	}
-	cs_report_count(cs_report_row(CS_NONBLOCKING + (int)coll, bytes, true, "host",
-				      why ? why : "team not made yet"), bytes, nanoseconds);
+	if (selection->team && serving && serving->cached)
+		return cs_selection_row(selection->selector, CS_NONBLOCKING,
+					&serving->cached->choice, coll, bytes);
+	return cs_report_row(CS_NONBLOCKING + (int)coll, bytes, true, "host",
+			     why ? why : "team not made yet");
 }
 
 struct cs_wait

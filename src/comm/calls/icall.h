@@ -33,12 +33,13 @@ extern void (*cs_icalls_first)(void);
 /* Returns a new call on a communicator, for a cs_serve_ function; NULL: the call is the host's,
  * since the communicator has no team, or the MPI lacks what it takes. */
 struct cs_serving *cs_icall_new(struct cs_comm *communicator);
-/* Frees a call that is left to the host. */
-void cs_icall_drop(struct cs_serving *serving);
-/* Counts a call of the host's for the report; `serving`: as cs_icall_new returned it, may be
- * dropped. */
-void cs_icall_count_host(const struct cs_comm *communicator, const struct cs_serving *serving,
-			 enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
+/* Frees a call that is left to the host; returns why it is. */
+const char *cs_icall_drop(struct cs_serving *serving);
+/* The report's row of a call that is the host's; `serving`: as cs_icall_new returned it, not yet
+ * dropped. NULL without memory. */
+struct cs_report_row *cs_icall_host_row(const struct cs_comm *communicator,
+					const struct cs_serving *serving, enum cs_coll coll,
+					size_t bytes);
 /* Starts or queues the operation (cs_serve_run). False: the call is dry, and would be served. */
 bool cs_icall_run(struct cs_serving *serving, uint64_t signature);
 /* Makes the request of a call that was started or queued. Returns MPI_SUCCESS, or the error of the

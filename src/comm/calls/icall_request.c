@@ -41,7 +41,7 @@ static int
 freed(void *extra)
 {
 	struct cs_icall *icall = extra;
-	atomic_store(&icall->is_freed, true);
+	atomic_exchange(&icall->is_freed, true); /* acquires what complete_one released */
 	struct cs_icall *head = atomic_load(&freed_ones);
 	do
 		icall->next = head;

@@ -256,11 +256,11 @@ would_serve(struct cs_comm *communicator, const struct cs_kept *kept, cs_replay 
 	icall->is_dry = true;
 	icall->would_run = false;
 	replay(serving, kept);
-	*why = serving->cached ? serving->cached->choice.reason : serving->unasked;
 	if (__builtin_mul_overflow(serving->bytes, (size_t)communicator->size, call_bytes))
 		*call_bytes = SIZE_MAX;
-	cs_icall_drop(serving);
-	return icall->would_run && cs_pmpi.Ssend_init && cs_pmpi.Improbe && cs_pmpi.Mrecv &&
+	bool would_run = icall->would_run;
+	*why = cs_icall_drop(serving); /* to be another thread's */
+	return would_run && cs_pmpi.Ssend_init && cs_pmpi.Improbe && cs_pmpi.Mrecv &&
 	       cs_pmpi.Request_free;
 }
 
@@ -335,8 +335,8 @@ cs_persistent_make(struct cs_comm *communicator, const struct cs_kept *kept, cs_
 	*request = persistent->icall.request;
 	lock();
 	cs_icall_insert(&persistent->icall);
-	unlock();
 	cs_comms_closing = close_all;
+	unlock();
 	if (!atomic_fetch_add(&cs_persistents_made, 1))
 		cs_persistents_first();
 	errno = saved;

@@ -96,12 +96,15 @@ is_common(struct cs_node_op *op)
 /* Give the host's call its number on the node. If it is on trial its time begins when all have
  * come, or, where the wait for late ranks is compared, now. */
 static void
-number_host(struct cs_serving *serving, const struct cs_class_trial *on_trial)
+number_host(struct cs_serving *serving, const struct cs_class_trial *on_trial, enum cs_coll coll,
+	    int root)
 {
 	struct cs_op *op = &serving->op;
 	uint64_t now = on_trial ? cs_clock_ns() : 0;
 	cs_node_begin(&op->node);
 	cs_node_go_on(&op->node); /* older ones may be under way */
+	if (on_trial) /* for who tells of a long wait */
+		cs_call_init(&op->call, coll, root, serving->bytes);
 	bool is_wrong = on_trial && !is_common(&op->node);
 	cs_node_end(&op->node);
 	cs_node_over(&op->node);
@@ -129,7 +132,7 @@ cs_serve_try(struct cs_serving *serving, enum cs_coll coll, int root)
 			  ? ~cs_call_detail(op->call.reduction.kind, root)
 			  : root < 0 ? 0 : (unsigned)root;
 	cs_op_join(op, selection->team, cs_call_signature(coll, detail));
-	number_host(serving, selection->on_trial);
+	number_host(serving, selection->on_trial, coll, root);
 	return false;
 }
 

@@ -2,6 +2,7 @@
 #include "comm/host/host.h"
 
 #include "base/log.h"
+#include "base/wait.h"
 #include "comm/engine.h"
 #include "comm/host/pmpi.h"
 #include "comm/teams/rdma.h"
@@ -95,14 +96,15 @@ static MPI_Request never = MPI_REQUEST_NULL;
 static atomic_flag is_testing = ATOMIC_FLAG_INIT;
 static _Thread_local uintptr_t testing; /* frame of this thread that has set it; 0: none */
 
-void (*cs_host_drive)(void);
+void (*_Atomic cs_host_drive)(void);
 
 static void
 progress(void)
 {
 	int flag;
-	if (cs_host_drive)
-		cs_host_drive();
+	void (*drive)(void) = atomic_load_explicit(&cs_host_drive, memory_order_acquire);
+	if (drive)
+		drive();
 	struct cs_ib *ib = cs_rdma_here();
 	if (ib)
 		cs_ib_progress(ib);
@@ -179,12 +181,37 @@ begin(struct cs_request *request, int result, const char *what)
 
 /* Calls the blocking collective without a request, the non-blocking one with a request. If the MPI
  * lacks the latter, the former is called, and the request is over at once. */
-#define MAKE(blocking, starting, request, ...) \
+#define MAKE_THIS(blocking, starting, request, ...) \
 	(!(request)	    ? told(cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking) \
 	 : cs_pmpi.starting \
 		 ? begin(request, cs_pmpi.starting(__VA_ARGS__, &begun_of(request)->mpi), \
 				    "MPI_" #starting) \
 			    : begin(request, cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking))
+
+bool cs_host_waits;
+
+int
+cs_host_wait(MPI_Request *request, size_t polls)
+{
+	struct cs_wait wait = { .eager = polls, .polls = polls, .yields = CS_WAIT_AWAKE,
+				.call = polls ? cs_wait_call : NULL };
+	int result, is_over = 0;
+	while ((result = cs_pmpi.Test(request, &is_over, MPI_STATUS_IGNORE)) == MPI_SUCCESS &&
+	       !is_over)
+		cs_wait_turn(&wait);
+	return result;
+}
+
+/* The same, but for cs_host_waits. */
+#define MAKE(blocking, starting, request, ...) \
+	((request) || !cs_host_waits || !cs_pmpi.starting \
+	 ? MAKE_THIS(blocking, starting, request, __VA_ARGS__) \
+	 : __extension__({ \
+		MPI_Request mpi = MPI_REQUEST_NULL; \
+		int result = cs_pmpi.starting(__VA_ARGS__, &mpi); \
+		told(result == MPI_SUCCESS ? cs_host_wait(&mpi, CS_HOST_POLLS) : result, \
+		     "MPI_" #starting); \
+	}))
 
 /* Initialises the request; before MAKE and ints(). */
 static void
@@ -305,8 +332,9 @@ alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_
 	    *send_places = ints(leaders, request, 1, send_at);
 	int *recv_counts = ints(leaders, request, 2, recv_bytes),
 	    *recv_places = ints(leaders, request, 3, recv_at);
-	return MAKE(Alltoallv, Ialltoallv, request, send, send_counts, send_places, MPI_BYTE, recv,
-		    recv_counts, recv_places, MPI_BYTE, comm_of(leaders));
+	/* The non-blocking one is broken in Open MPI 4.1.4. */
+	return MAKE_THIS(Alltoallv, Ialltoallv, request, send, send_counts, send_places, MPI_BYTE,
+			 recv, recv_counts, recv_places, MPI_BYTE, comm_of(leaders));
 }
 
 static unsigned

@@ -49,7 +49,15 @@ void cs_group_close(struct cs_group *group);
 
 extern const struct cs_host cs_host_mpi;
 /* Called at each progress of the host, if set: other work of this rank. */
-extern void (*cs_host_drive)(void);
+extern void (*_Atomic cs_host_drive)(void);
+
+/* Are waits in the MPI for other nodes ours, so that long ones are noticed (COLLSHIM_STALL)?
+ * Agreed: blocking collectives are then non-blocking ones that are waited for. */
+extern bool cs_host_waits;
+#define CS_HOST_POLLS 100 /* tests of such a wait before it gives the core up */
+/* MPI_Wait, by tests; behind the first `polls` of them the core is given up. 0: no operation
+ * waits. */
+int cs_host_wait(MPI_Request *request, size_t polls);
 
 /* Begin and cancel the receive that progress tests, on cs_self (comm/types/types.h). */
 bool cs_host_open(void);

@@ -168,8 +168,10 @@ finish(struct cs_request *request, int result, const char *what)
 static void
 wait_for(struct cs_wire *wire, struct cs_request *request)
 {
+	MPI_Request *mpi = &message_of(request)->mpi;
 	(void)wire;
-	finish(request, cs_pmpi.Wait(&message_of(request)->mpi, MPI_STATUS_IGNORE), "MPI_Wait");
+	finish(request, cs_host_waits ? cs_host_wait(mpi, CS_HOST_POLLS)
+				      : cs_pmpi.Wait(mpi, MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
 static bool

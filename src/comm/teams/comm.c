@@ -244,6 +244,20 @@ cs_comms_give_back(bool of_all)
 	return bytes;
 }
 
+void
+cs_comms_say_elsewhere(const struct cs_node *but, const struct cs_stall *stall)
+{
+	if (has_threads() || pthread_mutex_trylock(&lock))
+		return;
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct cs_comm *one = living[i]; one; one = one->next) {
+			struct cs_node *node = &one->seat->team.node;
+			if (one->seat->selection.team && node != but && node->shape.size > 1)
+				cs_stall_publish(node, stall);
+		}
+	pthread_mutex_unlock(&lock);
+}
+
 /* Do all processes of the group belong to this job's MPI_COMM_WORLD? Spawned or connected ones have
  * no part in our agreement at MPI_Init. The result is the same on all ranks, since a mixed group is
  * mixed for each of its members. */

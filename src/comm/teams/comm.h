@@ -19,6 +19,7 @@
 #include "comm/teams/ledger.h"
 #include "comm/types/types.h"
 #include "run/run.h"
+#include "shm/stall.h"
 
 #include <mpi.h>
 #include <stdatomic.h>
@@ -140,6 +141,8 @@ cs_comm_known_type(struct cs_comm *communicator, MPI_Datatype handle)
 /* Makes the team, collectively over the communicator. The state is then CS_COMM_TEAM, CS_COMM_HOST,
  * or, if the team was put off, CS_COMM_COUNTING still: the same on all ranks. */
 void cs_comm_make_team(struct cs_comm *communicator);
+/* The communicator for which this thread does so; else NULL. */
+extern _Thread_local const struct cs_comm *cs_comm_in_making;
 /* Ends the non-blocking calls of a communicator with icalls, before its team is dropped; not
  * `may_wait`: they are given up. Set by comm/calls/icall.c with the first of them. */
 extern void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
@@ -147,6 +150,9 @@ void cs_comm_drop_team(struct cs_comm *communicator);
 /* Frees touched pages (cs_node_give_back) of teams without a call since this was last asked, or of
  * all teams without one under way. Returns their bytes. */
 size_t cs_comms_give_back(bool of_all);
+/* Publishes in the nodes of all teams but `but`'s that this rank waits elsewhere (shm/stall.h);
+ * `stall`: the wait, with number 0. Nothing if other threads may make calls meanwhile. */
+void cs_comms_say_elsewhere(const struct cs_node *but, const struct cs_stall *stall);
 /* Makes a cs_comm with a team of its own, for a persistent request on a communicator whose team is
  * on one node; collective over it. `call_bytes`: most bytes that a rank of a call moves, the same
  * on all ranks. The state is CS_COMM_TEAM or, if any rank `is_barred` or lacks memory,

@@ -9,7 +9,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_ledger_page *pages;
 static uint64_t charge; /* this process's, in bytes */
-static int processes;   /* of the job on this node; 0: not known before a team of all ranks */
+static _Atomic int processes; /* of the job on this node; 0: not known before a team of all ranks */
 
 static pthread_once_t groups_once = PTHREAD_ONCE_INIT;
 static struct cs_cgroups groups;
@@ -55,7 +55,7 @@ add_up(uint64_t *sum)
 static uint64_t
 most_of_one(uint64_t most)
 {
-	int of_node = processes ? processes : cs_settings_local_ranks();
+	int known = atomic_load(&processes), of_node = known ? known : cs_settings_local_ranks();
 	if (of_node <= 0 || of_node > cs_engine.world_size)
 		of_node = cs_engine.world_size;
 	return most / (uint64_t)of_node;

@@ -535,6 +535,8 @@ leave_seat(struct cs_comm *communicator)
 	free(seat);
 }
 
+_Thread_local const struct cs_comm *cs_comm_in_making;
+
 void
 cs_comm_make_team(struct cs_comm *communicator)
 {
@@ -542,7 +544,9 @@ cs_comm_make_team(struct cs_comm *communicator)
 	uint64_t before = cs_clock_ns(), none = 0;
 	take_seat(communicator);
 	cs_float_hold(&floats);
+	cs_comm_in_making = communicator;
 	make(communicator);
+	cs_comm_in_making = NULL;
 	cs_float_release(&floats);
 	if (communicator->state == CS_COMM_TEAM)
 		atomic_compare_exchange_strong(&cs_engine.first_team_ns, &none,

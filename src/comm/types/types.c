@@ -75,14 +75,18 @@ add_sized(MPI_Datatype handle, enum cs_type_class class)
 /* Predefined operations; few, so the list is searched. */
 static struct {
 	MPI_Op handle;
+	const char *name;
 	struct cs_operation operation;
 } operations[16];
 static int operation_count;
 
+#define add_operation(handle, classes, op) add_named(handle, #handle, classes, op)
+
 static void
-add_operation(MPI_Op handle, uint32_t classes, int op)
+add_named(MPI_Op handle, const char *name, uint32_t classes, int op)
 {
 	operations[operation_count].handle = handle;
+	operations[operation_count].name = name;
 	operations[operation_count].operation =
 		(struct cs_operation){ .is_predefined = true, .is_commutative = true,
 				       .classes = classes, .op = op,
@@ -167,6 +171,13 @@ cs_types_init(void)
 	add_operation(MPI_BXOR, integer | fortran | byte, CS_BXOR);
 	add_operation(MPI_MINLOC, pair, -1);
 	add_operation(MPI_MAXLOC, pair, -1);
+}
+
+const char *
+cs_reduction_operation(const struct cs_reduction *reduction)
+{
+	unsigned number = (reduction->kind & CS_KIND_OPERATION) / (CS_KIND_CLASS + 1);
+	return number && number <= (unsigned)operation_count ? operations[number - 1].name : NULL;
 }
 
 /* --- derived types ---------------------------------------------------------------------------- */

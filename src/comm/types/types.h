@@ -118,6 +118,9 @@ cs_reduction_is_exact(const struct cs_reduction *reduction)
 	return (reduction->kind & CS_KIND_OPERATION) && !(reduction->kind & CS_KIND_CLASS);
 }
 
+/* "MPI_SUM"; NULL: an operation of the program's. */
+const char *cs_reduction_operation(const struct cs_reduction *reduction);
+
 /* Fills *reduction for elements of this type, reduction->unit bytes apart. False if the pair of
  * type and operation is not valid or not served (negative lower bound, elements that overlap). The
  * same on all ranks, as type and op are (MPI 4.0, 6.9.1). */

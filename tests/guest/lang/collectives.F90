@@ -2,40 +2,7 @@
 ! results checked. One source for three ways of calling: -DWITH_MPIF_H, -DWITH_MPI, -DWITH_F08. With
 ! -DWITH_LARGE counts are MPI_Count; with -DWITH_NEWER mpi_f08 is as Open MPI has it since 6.0,
 ! whatever this one is (newer/).
-#if defined(WITH_F08)
-#define COMM_TYPE type(MPI_Comm)
-#define REQUEST_TYPE type(MPI_Request)
-#define DATA_TYPE type(MPI_Datatype)
-#define OP_TYPE type(MPI_Op)
-#if defined(WITH_NEWER)
-#define USE_MPI use newer
-#else
-#define USE_MPI use mpi_f08
-#endif
-#define INCLUDE_MPI
-#elif defined(WITH_MPI)
-#define COMM_TYPE integer
-#define REQUEST_TYPE integer
-#define DATA_TYPE integer
-#define OP_TYPE integer
-#define USE_MPI use mpi
-#define INCLUDE_MPI
-#else
-#define COMM_TYPE integer
-#define REQUEST_TYPE integer
-#define DATA_TYPE integer
-#define OP_TYPE integer
-#define USE_MPI
-#define INCLUDE_MPI include 'mpif.h'
-#endif
-
-#if defined(WITH_LARGE)
-#define COUNT_TYPE integer(MPI_COUNT_KIND)
-#define DISPL_TYPE integer(MPI_ADDRESS_KIND)
-#else
-#define COUNT_TYPE integer
-#define DISPL_TYPE integer
-#endif
+#include "handles.inc"
 
 program collectives
   USE_MPI
