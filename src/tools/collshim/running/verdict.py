@@ -66,13 +66,13 @@ class Comparison:
 
     def obstacle(self):
         """Why there can be no verdict; nothing where there can."""
-        turns = self.turns()
-        if self.obstacles:
-            return "; ".join(self.obstacles)
+        turns, reasons = self.turns(), list(self.obstacles)
         if turns < LEAST:
-            return "%s, and it takes %d" % ("no turn was done" if not turns else "only %d turn%s "
-                                            "done" % (turns, " was" if turns == 1 else "s were"),
-                                            LEAST)
+            reasons.append("%s, and it takes %d" % (
+                "no turn was done" if not turns else "only %d turn%s done" % (
+                    turns, " was" if turns == 1 else "s were"), LEAST))
+        if reasons:
+            return "; ".join(reasons)
         sides = ("without", spread_of(self.without)), ("with", spread_of(self.with_it))
         kind, spread = max(sides, key=lambda pair: pair[1])
         return "the runs %s collshim differ by %.0f %% among themselves" % (
