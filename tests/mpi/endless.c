@@ -15,7 +15,7 @@
 EACH(begin, MPI_I, , , , WITH_REQUEST)
 EACH(make, PERSISTENT, _init, _init, , WITH_INFO)
 
-enum { COUNT = 3, BURST = 20, LONG_BURST = 100, REMADE = 50, SLACK = 256 << 10 };
+enum { COUNT = 3, BURST = 20, LONG_BURST = 100, REMADE = 50, SLACK = 1 << 20 };
 
 static int rank, size;
 
