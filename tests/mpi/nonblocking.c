@@ -184,12 +184,30 @@ mixed(void)
 	}
 }
 
+/* --- left: never waited for, which is wrong; MPIs end such a program all the same ------------- */
+
+static void
+left(void)
+{
+	enum { CALLS = 100, LARGE = 1 << 18 };
+	static int in[LARGE], out[LARGE], more[LARGE], sums[CALLS];
+	MPI_Comm comm;
+	MPI_Request request;
+	for (int i = 0; i < CALLS; i++)
+		MPI_Iallreduce(in, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+	MPI_Iallreduce(in, out, LARGE, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Barrier(comm);
+	MPI_Iallreduce(in, more, LARGE, MPI_INT, MPI_SUM, comm, &request);
+	MPI_Comm_free(&comm);
+}
+
 int
 main(int argc, char **argv)
 {
 	static const struct check_case cases[] = {
 		{ "many", many }, { "orders", orders }, { "between", between }, { "freed", freed },
-		{ "mixed", mixed }, { NULL, NULL }
+		{ "mixed", mixed }, { "left", left }, { NULL, NULL }
 	};
 	check_begin(&argc, &argv, &rank, &size);
 	MPI_Barrier(MPI_COMM_WORLD);

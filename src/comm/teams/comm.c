@@ -107,7 +107,7 @@ give_back(struct cs_comm *communicator)
 	pthread_mutex_unlock(&lock);
 }
 
-/* `may_wait`: not at MPI_Finalize. */
+/* `may_wait`: for calls that are under way, with other ranks. */
 static void
 release(struct cs_comm *communicator, bool may_wait)
 {
