@@ -32,6 +32,14 @@ DECLARE_SMALL(Barrier, BARRIER)
 #undef DECLARE_INIT
 #undef DECLARE_SMALL
 #undef DECLARE_BOTH
+/* MPI 4.1's, which the headers may not have. */
+#define DECLARE_STATUS(name, ...) \
+	int cs_entry_Request_get_status_##name(int count, const MPI_Request requests[], \
+					       __VA_ARGS__);
+DECLARE_STATUS(all, int *flag, MPI_Status statuses[])
+DECLARE_STATUS(any, int *index, int *flag, MPI_Status *status)
+DECLARE_STATUS(some, int *done, int indices[], MPI_Status statuses[])
+#undef DECLARE_STATUS
 /* These only count, so that they are the module's only where a report is wanted. */
 CS_NEIGHBORS(DECLARE)
 #undef DECLARE

@@ -79,6 +79,33 @@ take_testsome(WORD count, WORD requests, WORD done, WORD indices, void *statuses
 							     statuses, ierr);
 }
 
+static void
+take_request_get_status_all(WORD count, WORD requests, WORD flag, void *statuses, WORD ierr)
+{
+	cs_icalls_drive();
+	NEXT(request_get_status_all, WORD, WORD, WORD, void *, WORD)(count, requests, flag,
+								     statuses, ierr);
+}
+
+static void
+take_request_get_status_any(WORD count, WORD requests, WORD index, WORD flag, void *status,
+			    WORD ierr)
+{
+	cs_icalls_drive();
+	NEXT(request_get_status_any, WORD, WORD, WORD, WORD, void *, WORD)(count, requests, index,
+									   flag, status, ierr);
+}
+
+static void
+take_request_get_status_some(WORD count, WORD requests, WORD done, WORD indices, void *statuses,
+			     WORD ierr)
+{
+	cs_icalls_drive();
+	NEXT(request_get_status_some, WORD, WORD, WORD, WORD, void *, WORD)(count, requests, done,
+									    indices, statuses,
+									    ierr);
+}
+
 static bool
 is_open(void)
 {
@@ -163,7 +190,8 @@ cs_fortran_entries(void **entries, bool is_ordered)
 	entries[CS_CALL_mpi_startall_f08_] = (void *)take_mpi_startall_f08_;
 	entries[CS_CALL_mpi_request_free_f08_] = (void *)take_mpi_request_free_f08_;
 #define TAKE(name) entries[CS_CALL_mpi_##name##_f08_] = (void *)take_##name;
-	TAKE(request_get_status) TAKE(test) TAKE(testall) TAKE(testany) TAKE(testsome)
+	TAKE(request_get_status) TAKE(request_get_status_all) TAKE(request_get_status_any)
+	TAKE(request_get_status_some) TAKE(test) TAKE(testall) TAKE(testany) TAKE(testsome)
 	TAKE(wait) TAKE(waitall) TAKE(waitany) TAKE(waitsome)
 #undef TAKE
 	entries[CS_CALL_mpi_comm_free_f08_] = (void *)take_mpi_comm_free_f08_;

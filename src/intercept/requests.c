@@ -1,4 +1,4 @@
-/* intercept/requests.c — MPI_Wait, MPI_Test and their kin (MPI 4.0, 3.7.3 to 3.7.5) drive the
+/* intercept/requests.c — MPI_Wait, MPI_Test and their kin (MPI 4.1, 3.7.3 to 3.7.6) drive the
  * non-blocking collectives that are served here.
  *
  * Requests of these are the host's own, completed when their calls are over, so the host answers
@@ -30,7 +30,8 @@ is_open(void)
 }
 
 #define REQUEST_CALLS(ROW) \
-	ROW(Request_get_status) ROW(Test) ROW(Testall) ROW(Testany) ROW(Testsome) \
+	ROW(Request_get_status) ROW(Request_get_status_all) ROW(Request_get_status_any) \
+	ROW(Request_get_status_some) ROW(Test) ROW(Testall) ROW(Testany) ROW(Testsome) \
 	ROW(Wait) ROW(Waitall) ROW(Waitany) ROW(Waitsome)
 
 static void
@@ -77,6 +78,30 @@ cs_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
 	cs_icalls_drive();
 	return NEXT(Request_get_status)(request, flag, status);
+}
+
+int
+cs_entry_Request_get_status_all(int count, const MPI_Request requests[], int *flag,
+				MPI_Status statuses[])
+{
+	cs_icalls_drive();
+	return NEXT(Request_get_status_all)(count, requests, flag, statuses);
+}
+
+int
+cs_entry_Request_get_status_any(int count, const MPI_Request requests[], int *index, int *flag,
+				MPI_Status *status)
+{
+	cs_icalls_drive();
+	return NEXT(Request_get_status_any)(count, requests, index, flag, status);
+}
+
+int
+cs_entry_Request_get_status_some(int count, const MPI_Request requests[], int *done, int indices[],
+				 MPI_Status statuses[])
+{
+	cs_icalls_drive();
+	return NEXT(Request_get_status_some)(count, requests, done, indices, statuses);
 }
 
 int

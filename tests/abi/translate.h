@@ -31,6 +31,16 @@ struct abi_status {
 #else
 #define NATIVE "libmpich.so.12"
 #endif
+#define MPI(name) MPI_##name
+#define P_MPI "PMPI_"
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+#include <mpi-ext.h>
+#define INIT(name) MPIX_##name
+#define P_INIT "PMPIX_"
+#else
+#define INIT(name) MPI_##name
+#define P_INIT P_MPI
+#endif
 _Static_assert(MPI_UNDEFINED == -32766, "a color and a rank are the same in the ABI");
 
 /* --- handles ---------------------------------------------------------------------------------- */
@@ -342,3 +352,87 @@ peers(MPI_Comm comm, int (*test_inter)(MPI_Comm, int *), int (*remote_size)(MPI_
 		return 0;
 	return ranks;
 }
+
+/* --- generalized requests --------------------------------------------------------------------- */
+
+/* MPICH's libmpi_abi polls, too (MPIX_Grequest_start, without PMPIX). */
+struct grequest {
+	int (*query)(void *extra, struct abi_status *status);
+	int (*release)(void *extra);
+	int (*cancel)(void *extra, int is_complete);
+	void *extra;
+	int (*poll)(void *extra, struct abi_status *status);
+	int (*wait)(int count, void **extras, double timeout, struct abi_status *status);
+};
+
+static int
+query_grequest(void *word, MPI_Status *status)
+{
+	struct grequest *grequest = word;
+	struct abi_status mine = {0};
+	int result = grequest->query(grequest->extra, &mine);
+	status->MPI_SOURCE = rank_in(mine.source);
+	status->MPI_TAG = tag_in(mine.tag);
+	THEIR(Status_set_elements)(status, MPI_BYTE, 0);
+	THEIR(Status_set_cancelled)(status, 0);
+	return code_in(result);
+}
+
+static int
+free_grequest(void *word)
+{
+	struct grequest *grequest = word;
+	int result = grequest->release(grequest->extra);
+	free(grequest);
+	return code_in(result);
+}
+
+static int
+cancel_grequest(void *word, int is_complete)
+{
+	struct grequest *grequest = word;
+	return code_in(grequest->cancel(grequest->extra, is_complete));
+}
+
+#ifndef OPEN_MPI
+static int
+poll_grequest(void *word, MPI_Status *status)
+{
+	struct grequest *grequest = word;
+	struct abi_status mine;
+	(void)status;
+	return code_in(grequest->poll(grequest->extra, &mine));
+}
+
+static int
+wait_for_grequests(int count, void **words, double timeout, MPI_Status *status)
+{
+	struct abi_status mine;
+	(void)status;
+	void **extras = alloca((size_t)count * sizeof *extras);
+	for (int i = 0; i < count; i++)
+		extras[i] = ((struct grequest *)words[i])->extra;
+	return code_in(((struct grequest *)words[0])->wait(count, extras, timeout, &mine));
+}
+
+__attribute__((visibility("default"))) int
+abi_polled(int (*query)(void *, struct abi_status *), MPI_Grequest_free_function *release,
+	   MPI_Grequest_cancel_function *cancel, int (*poll)(void *, struct abi_status *),
+	   int (*wait)(int, void **, double, struct abi_status *), void *extra,
+	   abi_handle *request) __asm__("MPIX_Grequest_start");
+int
+abi_polled(int (*query)(void *, struct abi_status *), MPI_Grequest_free_function *release,
+	   MPI_Grequest_cancel_function *cancel, int (*poll)(void *, struct abi_status *),
+	   int (*wait)(int, void **, double, struct abi_status *), void *extra,
+	   abi_handle *request)
+{
+	struct grequest *grequest = malloc(sizeof *grequest);
+	*grequest = (struct grequest){query, release, cancel, extra, poll, wait};
+	MPI_Request made = MPI_REQUEST_NULL;
+	int result = ((__typeof__(&MPIX_Grequest_start))native_function("PMPIX_Grequest_start"))(
+		query_grequest, free_grequest, cancel_grequest, poll_grequest, wait_for_grequests,
+		grequest, &made);
+	*request = OUT(made);
+	return code_out(result);
+}
+#endif

@@ -7,7 +7,7 @@
  * broadcast, and init8 makes and frees one for each start.
  * Results are not looked at: with short_circuit.c there are none. */
 #include <mpi.h>
-#if defined(OPEN_MPI) && MPI_VERSION < 4
+#if defined(OPEN_MPI) && MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define MPI_Bcast_init MPIX_Bcast_init
 #endif

@@ -111,6 +111,12 @@ orders(void)
 
 /* --- mixed: among persistent messages, nulls and what is not started -------------------------- */
 
+#ifdef HAS_GET_STATUS_ANY /* MPI 4.1 */
+enum { WAYS = 11 };
+#else
+enum { WAYS = 8 };
+#endif
+
 static void
 mixed(void)
 {
@@ -125,14 +131,14 @@ mixed(void)
 	MPI_Send_init(&in, 1, MPI_INT, next, 5, comm, &requests[TO]);
 	INIT(Bcast)(&value, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &requests[VALUE]);
 	INIT(Barrier)(comm, MPI_INFO_NULL, &requests[IDLE]);
-	for (int turn = 0; turn < 80; turn++) {
+	for (int turn = 0; turn < 10 * WAYS; turn++) {
 		int seen = 0, flag = 0, index, done, indices[REQUESTS];
 		in = rank + turn;
 		sum = got = -1;
 		value = rank ? -1 : turn;
 		MPI_Startall(2, &requests[SUM]);
 		MPI_Startall(2, &requests[TO]);
-		switch (turn % 8) {
+		switch (turn % WAYS) {
 		case 0: MPI_Waitall(REQUESTS, requests, statuses); break;
 		case 1:
 			while (MPI_Waitany(REQUESTS, requests, &index, statuses),
@@ -169,6 +175,28 @@ mixed(void)
 			for (int i = 0; i < REQUESTS; i++)
 				MPI_Wait(&requests[i], &statuses[i]);
 			break;
+#ifdef HAS_GET_STATUS_ANY
+		case 8:
+			while (!flag)
+				MPI_Request_get_status_all(REQUESTS, requests, &flag, statuses);
+			MPI_Testall(REQUESTS, requests, &flag, statuses);
+			CHECK(flag, "all were complete, and are not");
+			break;
+		case 9:
+			while (!flag)
+				MPI_Request_get_status_any(1, requests, &index, &flag, statuses);
+			MPI_Test(&requests[index], &flag, statuses);
+			CHECK(flag, "request %d was complete, and is not", index);
+			MPI_Waitall(REQUESTS, requests, statuses);
+			break;
+		case 10:
+			for (done = 0; !done;)
+				MPI_Request_get_status_some(1, requests, &done, indices, statuses);
+			MPI_Test(&requests[SUM], &flag, statuses);
+			CHECK(flag, "the sum was complete, and is not");
+			MPI_Waitall(REQUESTS, requests, statuses);
+			break;
+#endif
 		}
 		CHECK(!seen || seen == 4, "%d requests were completed, not 4, in turn %d", seen,
 		      turn);

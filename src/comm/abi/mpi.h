@@ -14,6 +14,8 @@
 #define MPI_VERSION 5
 #define MPI_SUBVERSION 0
 #define MPI_ABI_VERSION 1
+/* MPI_ABI_VERSION is in MPIs' own headers, too (Open MPI 6: -1). */
+#define CS_STANDARD_ABI
 #define MPI_ABI_SUBVERSION 0
 
 /* --- types: 21.3 ------------------------------------------------------------------------------ */
@@ -193,38 +195,41 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 	int MPI_##name parameters;                                                                 \
 	int PMPI_##name parameters;
 
-/* A collective and its non-blocking form. */
-#define CS_BOTH(name, begun, ...) \
+/* A collective, its non-blocking form and the one that makes a persistent request. */
+#define CS_FORMS(name, begun, made, ...) \
 	CS_MPI(name, (__VA_ARGS__)) \
-	CS_MPI(begun, (__VA_ARGS__, MPI_Request *request))
+	CS_MPI(begun, (__VA_ARGS__, MPI_Request *request)) \
+	CS_MPI(made, (__VA_ARGS__, MPI_Info info, MPI_Request *request))
 
 /* As in calls.def. */
-CS_BOTH(Allgather, Iallgather, const void *send, int send_count, MPI_Datatype send_type,
-	void *recv, int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Allgatherv, Iallgatherv, const void *send, int send_count, MPI_Datatype send_type,
-	void *recv, const int recv_counts[], const int displs[], MPI_Datatype recv_type,
-	MPI_Comm comm)
-CS_BOTH(Allreduce, Iallreduce, const void *send, void *recv, int count, MPI_Datatype type,
-	MPI_Op op, MPI_Comm comm)
-CS_BOTH(Alltoall, Ialltoall, const void *send, int send_count, MPI_Datatype send_type, void *recv,
-	int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Alltoallv, Ialltoallv, const void *send, const int send_counts[], const int send_displs[],
-	MPI_Datatype send_type, void *recv, const int recv_counts[], const int recv_displs[],
+CS_FORMS(Allgather, Iallgather, Allgather_init, const void *send, int send_count,
+	MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
+CS_FORMS(Allgatherv, Iallgatherv, Allgatherv_init, const void *send, int send_count,
+	MPI_Datatype send_type, void *recv, const int recv_counts[], const int displs[],
 	MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Alltoallw, Ialltoallw, const void *send, const int send_counts[], const int send_displs[],
-	const MPI_Datatype send_types[], void *recv, const int recv_counts[],
-	const int recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
-CS_BOTH(Barrier, Ibarrier, MPI_Comm comm)
-CS_BOTH(Bcast, Ibcast, void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+CS_FORMS(Allreduce, Iallreduce, Allreduce_init, const void *send, void *recv, int count,
+	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_FORMS(Alltoall, Ialltoall, Alltoall_init, const void *send, int send_count,
+	MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type, MPI_Comm comm)
+CS_FORMS(Alltoallv, Ialltoallv, Alltoallv_init, const void *send, const int send_counts[],
+	const int send_displs[], MPI_Datatype send_type, void *recv, const int recv_counts[],
+	const int recv_displs[], MPI_Datatype recv_type, MPI_Comm comm)
+CS_FORMS(Alltoallw, Ialltoallw, Alltoallw_init, const void *send, const int send_counts[],
+	const int send_displs[], const MPI_Datatype send_types[], void *recv,
+	const int recv_counts[], const int recv_displs[], const MPI_Datatype recv_types[],
+	MPI_Comm comm)
+CS_FORMS(Barrier, Ibarrier, Barrier_init, MPI_Comm comm)
+CS_FORMS(Bcast, Ibcast, Bcast_init, void *buffer, int count, MPI_Datatype type, int root,
+	MPI_Comm comm)
 CS_MPI(Comm_disconnect, (MPI_Comm *comm))
 CS_MPI(Comm_free, (MPI_Comm *comm))
 CS_MPI(Comm_idup, (MPI_Comm comm, MPI_Comm *copy, MPI_Request *request))
-CS_BOTH(Exscan, Iexscan, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-	MPI_Comm comm)
-CS_BOTH(Gather, Igather, const void *send, int send_count, MPI_Datatype send_type, void *recv,
-	int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
-CS_BOTH(Gatherv, Igatherv, const void *send, int send_count, MPI_Datatype send_type, void *recv,
-	const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root,
+CS_FORMS(Exscan, Iexscan, Exscan_init, const void *send, void *recv, int count, MPI_Datatype type,
+	MPI_Op op, MPI_Comm comm)
+CS_FORMS(Gather, Igather, Gather_init, const void *send, int send_count, MPI_Datatype send_type,
+	void *recv, int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_FORMS(Gatherv, Igatherv, Gatherv_init, const void *send, int send_count, MPI_Datatype send_type,
+	void *recv, const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root,
 	MPI_Comm comm)
 CS_MPI(Init, (int *argc, char ***argv))
 CS_MPI(Init_thread, (int *argc, char ***argv, int required, int *provided))
@@ -245,48 +250,51 @@ CS_MPI(Neighbor_alltoallw, (const void *send, const int send_counts[], const MPI
 			    const MPI_Datatype send_types[], void *recv, const int recv_counts[],
 			    const MPI_Aint recv_displs[], const MPI_Datatype recv_types[],
 			    MPI_Comm comm))
-CS_BOTH(Reduce, Ireduce, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-	int root, MPI_Comm comm)
-CS_BOTH(Reduce_scatter, Ireduce_scatter, const void *send, void *recv, const int recv_counts[],
-	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-CS_BOTH(Reduce_scatter_block, Ireduce_scatter_block, const void *send, void *recv, int recv_count,
-	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_FORMS(Reduce, Ireduce, Reduce_init, const void *send, void *recv, int count, MPI_Datatype type,
+	MPI_Op op, int root, MPI_Comm comm)
+CS_FORMS(Reduce_scatter, Ireduce_scatter, Reduce_scatter_init, const void *send, void *recv,
+	const int recv_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_FORMS(Reduce_scatter_block, Ireduce_scatter_block, Reduce_scatter_block_init, const void *send,
+	void *recv, int recv_count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 CS_MPI(Request_free, (MPI_Request *request))
-CS_BOTH(Scan, Iscan, const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-	MPI_Comm comm)
-CS_BOTH(Scatter, Iscatter, const void *send, int send_count, MPI_Datatype send_type, void *recv,
-	int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
-CS_BOTH(Scatterv, Iscatterv, const void *send, const int send_counts[], const int displs[],
-	MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type, int root,
-	MPI_Comm comm)
+CS_FORMS(Scan, Iscan, Scan_init, const void *send, void *recv, int count, MPI_Datatype type,
+	MPI_Op op, MPI_Comm comm)
+CS_FORMS(Scatter, Iscatter, Scatter_init, const void *send, int send_count, MPI_Datatype send_type,
+	void *recv, int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+CS_FORMS(Scatterv, Iscatterv, Scatterv_init, const void *send, const int send_counts[],
+	const int displs[], MPI_Datatype send_type, void *recv, int recv_count,
+	MPI_Datatype recv_type, int root, MPI_Comm comm)
 CS_MPI(Start, (MPI_Request *request))
 CS_MPI(Startall, (int count, MPI_Request requests[]))
 
-CS_BOTH(Allgather_c, Iallgather_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
-	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Allgatherv_c, Iallgatherv_c, const void *send, MPI_Count send_count,
-	MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[],
-	const MPI_Aint displs[], MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Allreduce_c, Iallreduce_c, const void *send, void *recv, MPI_Count count,
+CS_FORMS(Allgather_c, Iallgather_c, Allgather_init_c, const void *send, MPI_Count send_count,
+	MPI_Datatype send_type, void *recv, MPI_Count recv_count, MPI_Datatype recv_type,
+	MPI_Comm comm)
+CS_FORMS(Allgatherv_c, Iallgatherv_c, Allgatherv_init_c, const void *send, MPI_Count send_count,
+	MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[], const MPI_Aint displs[],
+	MPI_Datatype recv_type, MPI_Comm comm)
+CS_FORMS(Allreduce_c, Iallreduce_c, Allreduce_init_c, const void *send, void *recv,
+	MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_FORMS(Alltoall_c, Ialltoall_c, Alltoall_init_c, const void *send, MPI_Count send_count,
+	MPI_Datatype send_type, void *recv, MPI_Count recv_count, MPI_Datatype recv_type,
+	MPI_Comm comm)
+CS_FORMS(Alltoallv_c, Ialltoallv_c, Alltoallv_init_c, const void *send,
+	const MPI_Count send_counts[], const MPI_Aint send_displs[], MPI_Datatype send_type,
+	void *recv, const MPI_Count recv_counts[], const MPI_Aint recv_displs[],
+	MPI_Datatype recv_type, MPI_Comm comm)
+CS_FORMS(Alltoallw_c, Ialltoallw_c, Alltoallw_init_c, const void *send,
+	const MPI_Count send_counts[], const MPI_Aint send_displs[],
+	const MPI_Datatype send_types[], void *recv, const MPI_Count recv_counts[],
+	const MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
+CS_FORMS(Bcast_c, Ibcast_c, Bcast_init_c, void *buffer, MPI_Count count, MPI_Datatype type,
+	int root, MPI_Comm comm)
+CS_FORMS(Exscan_c, Iexscan_c, Exscan_init_c, const void *send, void *recv, MPI_Count count,
 	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-CS_BOTH(Alltoall_c, Ialltoall_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
-	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
-CS_BOTH(Alltoallv_c, Ialltoallv_c, const void *send, const MPI_Count send_counts[],
-	const MPI_Aint send_displs[], MPI_Datatype send_type, void *recv,
-	const MPI_Count recv_counts[], const MPI_Aint recv_displs[], MPI_Datatype recv_type,
+CS_FORMS(Gather_c, Igather_c, Gather_init_c, const void *send, MPI_Count send_count,
+	MPI_Datatype send_type, void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root,
 	MPI_Comm comm)
-CS_BOTH(Alltoallw_c, Ialltoallw_c, const void *send, const MPI_Count send_counts[],
-	const MPI_Aint send_displs[], const MPI_Datatype send_types[], void *recv,
-	const MPI_Count recv_counts[], const MPI_Aint recv_displs[],
-	const MPI_Datatype recv_types[], MPI_Comm comm)
-CS_BOTH(Bcast_c, Ibcast_c, void *buffer, MPI_Count count, MPI_Datatype type, int root,
-	MPI_Comm comm)
-CS_BOTH(Exscan_c, Iexscan_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-	MPI_Op op, MPI_Comm comm)
-CS_BOTH(Gather_c, Igather_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
-	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
-CS_BOTH(Gatherv_c, Igatherv_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
-	void *recv, const MPI_Count recv_counts[], const MPI_Aint displs[],
+CS_FORMS(Gatherv_c, Igatherv_c, Gatherv_init_c, const void *send, MPI_Count send_count,
+	MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[], const MPI_Aint displs[],
 	MPI_Datatype recv_type, int root, MPI_Comm comm)
 CS_MPI(Neighbor_allgather_c,
        (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
@@ -307,17 +315,19 @@ CS_MPI(Neighbor_alltoallw_c,
 			      const MPI_Datatype send_types[], void *recv,
 			      const MPI_Count recv_counts[], const MPI_Aint recv_displs[],
 			      const MPI_Datatype recv_types[], MPI_Comm comm))
-CS_BOTH(Reduce_c, Ireduce_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-	MPI_Op op, int root, MPI_Comm comm)
-CS_BOTH(Reduce_scatter_c, Ireduce_scatter_c, const void *send, void *recv,
+CS_FORMS(Reduce_c, Ireduce_c, Reduce_init_c, const void *send, void *recv, MPI_Count count,
+	MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+CS_FORMS(Reduce_scatter_c, Ireduce_scatter_c, Reduce_scatter_init_c, const void *send, void *recv,
 	const MPI_Count recv_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-CS_BOTH(Reduce_scatter_block_c, Ireduce_scatter_block_c, const void *send, void *recv,
-	MPI_Count recv_count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-CS_BOTH(Scan_c, Iscan_c, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-	MPI_Op op, MPI_Comm comm)
-CS_BOTH(Scatter_c, Iscatter_c, const void *send, MPI_Count send_count, MPI_Datatype send_type,
-	void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
-CS_BOTH(Scatterv_c, Iscatterv_c, const void *send, const MPI_Count send_counts[],
+CS_FORMS(Reduce_scatter_block_c, Ireduce_scatter_block_c, Reduce_scatter_block_init_c,
+	const void *send, void *recv, MPI_Count recv_count, MPI_Datatype type, MPI_Op op,
+	MPI_Comm comm)
+CS_FORMS(Scan_c, Iscan_c, Scan_init_c, const void *send, void *recv, MPI_Count count,
+	MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+CS_FORMS(Scatter_c, Iscatter_c, Scatter_init_c, const void *send, MPI_Count send_count,
+	MPI_Datatype send_type, void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root,
+	MPI_Comm comm)
+CS_FORMS(Scatterv_c, Iscatterv_c, Scatterv_init_c, const void *send, const MPI_Count send_counts[],
 	const MPI_Aint displs[], MPI_Datatype send_type, void *recv, MPI_Count recv_count,
 	MPI_Datatype recv_type, int root, MPI_Comm comm)
 
@@ -371,6 +381,12 @@ CS_MPI(Pack, (const void *buffer, int count, MPI_Datatype type, void *packed, in
 CS_MPI(Query_thread, (int *provided))
 CS_MPI(Reduce_local, (const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op))
 CS_MPI(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
+CS_MPI(Request_get_status_all, (int count, const MPI_Request requests[], int *flag,
+				MPI_Status statuses[]))
+CS_MPI(Request_get_status_any, (int count, const MPI_Request requests[], int *index, int *flag,
+				MPI_Status *status))
+CS_MPI(Request_get_status_some, (int count, const MPI_Request requests[], int *done, int indices[],
+				 MPI_Status statuses[]))
 CS_MPI(Sendrecv, (const void *send, int send_count, MPI_Datatype send_type, int dest, int send_tag,
 		  void *recv, int recv_count, MPI_Datatype recv_type, int source, int recv_tag,
 		  MPI_Comm comm, MPI_Status *status))
@@ -409,6 +425,6 @@ CS_MPI(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *stat
 CS_MPI(Waitsome, (int count, MPI_Request requests[], int *done, int indices[],
 		  MPI_Status statuses[]))
 #undef CS_MPI
-#undef CS_BOTH
+#undef CS_FORMS
 
 #endif

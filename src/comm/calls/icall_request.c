@@ -7,6 +7,7 @@
 #include "comm/host/pmpi.h"
 #include "run/run.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #define BUCKETS 256
@@ -113,34 +114,83 @@ static int (*start_polled)(MPI_Grequest_query_function *, MPI_Grequest_free_func
 			   MPI_Grequest_cancel_function *, int (*)(void *, MPI_Status *),
 			   int (*)(int, void **, double, MPI_Status *), void *, MPI_Request *);
 
+/* --- who steps calls while the program is in the MPI ------------------------------------------ */
+
+/* A function that is not the standard's, of the object that has MPI_Grequest_start. Another one may
+ * be of a library behind that of the standard ABI, with other handles. */
+static void *
+extension(const char *name)
+{
+	Dl_info its, mpis;
+	void *function = cs_engine.door->lookup(name);
+	bool is_mpis = function && dladdr(function, &its) &&
+		       dladdr((void *)cs_pmpi.Grequest_start, &mpis) &&
+		       its.dli_fbase == mpis.dli_fbase;
+	return is_mpis ? function : NULL;
+}
+
+static _Atomic bool is_progressed;
+
+static int
+note_progress(void)
+{
+	is_progressed = true;
+	return 0;
+}
+
+static int
+free_nothing(void *extra)
+{
+	return MPI_SUCCESS;
+}
+
+typedef int registration(int (*function)(void));
+
+/* Registers on_progress if the MPI calls a registered function when it tests a generalized request.
+ * libopen-pal may be there without being this MPI's: a wrapper of the standard ABI may have another
+ * one. */
+static bool
+hook(void)
+{
+	registration *add = (registration *)cs_engine.door->lookup("opal_progress_register"),
+		     *remove = (registration *)cs_engine.door->lookup("opal_progress_unregister");
+	MPI_Request request;
+	int flag;
+	if (!add || !remove || add(note_progress))
+		return false;
+	if (cs_pmpi.Grequest_start(query, free_nothing, cancel, NULL, &request) == MPI_SUCCESS) {
+		cs_pmpi.Test(&request, &flag, MPI_STATUS_IGNORE);
+		cs_pmpi.Grequest_complete(request);
+		cs_pmpi.Wait(&request, MPI_STATUS_IGNORE);
+	}
+	remove(note_progress);
+	return is_progressed && !add(on_progress);
+}
+
 bool
 cs_icalls_find_driver(int ranks,
 		      void (*end)(struct cs_comm *communicator, bool may_wait))
 {
-#ifdef MPI_ABI_VERSION
-	/* Names that are not the standard's may be those of the library behind the standard's, with
-	 * other handles. */
-	return false;
-#endif
-	void *start = cs_engine.door->lookup("PMPIX_Grequest_start");
-	void *hook = start ? NULL : cs_engine.door->lookup("opal_progress_register");
 	int level = MPI_THREAD_SINGLE;
 	enum cs_progress_kind kind = cs_engine.settings.progress;
 	bool has_spare = cs_progress_thread_has_cores(ranks);
-	memcpy(&start_polled, &start, sizeof start);
-	if (hook)
-		((int (*)(int (*)(void)))hook)(on_progress);
-	/* Without a hook nothing but a thread steps calls while the MPI waits for something else,
-	 * for which a peer may need our steps. */
-	if ((!hook && (!start || kind == CS_PROGRESS_CALLS)) || !cs_pmpi.Grequest_start ||
-	    !cs_pmpi.Grequest_complete ||
-	    !cs_pmpi.Type_dup || !cs_pmpi.Status_set_elements || !cs_pmpi.Status_set_cancelled ||
+	if (!cs_pmpi.Grequest_start || !cs_pmpi.Grequest_complete || !cs_pmpi.Type_dup ||
+	    !cs_pmpi.Status_set_elements || !cs_pmpi.Status_set_cancelled ||
 	    !cs_pmpi.Query_thread || cs_pmpi.Query_thread(&level) != MPI_SUCCESS)
 		return false;
+	void *start = extension("PMPIX_Grequest_start");
+	if (!start) /* MPICH's libmpi_abi */
+		start = extension("MPIX_Grequest_start");
+	memcpy(&start_polled, &start, sizeof start);
+	bool is_hooked = !start && hook();
+	/* Without a hook nothing but a thread steps calls while the MPI waits for something else,
+	 * for which a peer may need our steps. */
+	if (!is_hooked && (!start || kind == CS_PROGRESS_CALLS))
+		return false;
 	cs_mpi_is_threaded = level == MPI_THREAD_MULTIPLE;
-	cs_messages_progress = hook;
+	cs_messages_progress = is_hooked;
 	bool wants_thread = kind == CS_PROGRESS_THREAD ||
-			    (kind == CS_PROGRESS_AUTO && (has_spare || !hook));
+			    (kind == CS_PROGRESS_AUTO && (has_spare || !is_hooked));
 	cs_icalls_are_threaded = (wants_thread && cs_progress_thread_start(has_spare)) ||
 				 cs_mpi_is_threaded;
 	cs_host_drive = cs_icalls_drive;

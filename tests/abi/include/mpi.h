@@ -6,9 +6,6 @@
 
 #include "../../../src/comm/abi/mpi.h"
 
-/* Programs ask by this name: MPIs may have MPI_ABI_VERSION in their own header, too. */
-#define CS_STANDARD_ABI
-
 typedef struct MPI_ABI_Session *MPI_Session;
 
 typedef void MPI_User_function(void *in, void *inout, int *count, MPI_Datatype *type);
@@ -94,7 +91,11 @@ CS_MPI(Op_free, (MPI_Op *op))
 CS_MPI(Pack_size, (int count, MPI_Datatype type, MPI_Comm comm, int *bytes))
 CS_MPI(Recv, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 	      MPI_Status *status))
+CS_MPI(Recv_init, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		   MPI_Request *request))
 CS_MPI(Send, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm))
+CS_MPI(Send_init, (const void *buffer, int count, MPI_Datatype type, int dest, int tag,
+		   MPI_Comm comm, MPI_Request *request))
 CS_MPI(Session_finalize, (MPI_Session *session))
 CS_MPI(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session))
 CS_MPI(Type_create_darray,
