@@ -72,7 +72,7 @@ struct cs_copy_request {
 
 /* A rank's last long wait, a struct cs_stall (shm/stall.h). `version` is odd while it is
  * written. */
-#define CS_STALL_WORDS 15
+#define CS_STALL_WORDS 21
 struct cs_stall_record {
 	_Alignas(CS_APART) _Atomic uint64_t version;
 	_Atomic uint64_t words[CS_STALL_WORDS];

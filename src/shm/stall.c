@@ -38,7 +38,7 @@ cs_stall_look(struct cs_node *node, int local, uint64_t now_ns, struct cs_stall 
 		    version != atomic_load_explicit(&record->version, memory_order_relaxed))
 			continue;
 		memcpy(stall, words, sizeof *stall);
-		stall->name[CS_STALL_NAME - 1] = '\0';
+		stall->name[CS_STALL_NAME - 1] = stall->site[CS_STALL_SITE - 1] = '\0';
 		return version && stall->seen_ns + CS_STALL_FRESH_NS > now_ns;
 	}
 	return false; /* killed while it wrote */
@@ -76,7 +76,7 @@ write_time(FILE *out, uint64_t ns)
 		fprintf(out, "%llu s", tenths / 10);
 }
 
-/* "MPI_Ibcast on MPI_COMM_WORLD (8 ranks), call 17" */
+/* "MPI_Ibcast on MPI_COMM_WORLD (8 ranks), call 17, at app+0x12d1" */
 static void
 write_call(FILE *out, const struct cs_stall *stall)
 {
@@ -89,6 +89,8 @@ write_call(FILE *out, const struct cs_stall *stall)
 		stall->size);
 	if (stall->coll >= 0)
 		fprintf(out, ", call %llu", (unsigned long long)stall->call);
+	if (*stall->site)
+		fprintf(out, ", at %s", stall->site);
 }
 
 /* Local ranks by what they do, in the order of the lines. */
@@ -136,7 +138,7 @@ are_alike(const struct seen *a, const struct seen *b)
 	       (a->doing != IS_ELSEWHERE ||
 		(a->stall.number == b->stall.number && a->stall.call == b->stall.call &&
 		 a->stall.coll == b->stall.coll && a->stall.size == b->stall.size &&
-		 !strcmp(a->stall.name, b->stall.name)));
+		 !strcmp(a->stall.name, b->stall.name) && !strcmp(a->stall.site, b->stall.site)));
 }
 
 /* "0-2,5,8-20:4": ranks by rising number, the last with a distance of 4. */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #define CS_STALL_NAME 56
+#define CS_STALL_SITE 48
 /* A record that is older is of a wait that is over. */
 #define CS_STALL_FRESH_NS UINT64_C(2000000000)
 
@@ -30,6 +31,7 @@ struct cs_stall {
 	int32_t whom;    /* the local rank that is waited for; -1: another node's, or unknown */
 	int32_t size;    /* of the communicator */
 	char name[CS_STALL_NAME]; /* of the communicator; "": none */
+	char site[CS_STALL_SITE]; /* object and offset of the return address; "": not known */
 };
 _Static_assert(sizeof(struct cs_stall) <= CS_STALL_WORDS * sizeof(uint64_t), "a record has room");
 

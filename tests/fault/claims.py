@@ -1142,8 +1142,8 @@ def stalled(args, mpi, how, headline, count, **variables):
     return result, [states for _, states in found]
 
 
-SUM = r"stalled for [0-9.]+ s: MPI_{} on MPI_COMM_WORLD \(4 ranks\), call [0-9]+, 32 bytes, " \
-      r"MPI_DOUBLE, MPI_SUM, on \S+"
+SUM = r"stalled for [0-9.]+ s: MPI_{} on MPI_COMM_WORLD \(4 ranks\), call [0-9]+, " \
+      r"at stall-[a-z]+\+0x[0-9a-f]+, 32 bytes, MPI_DOUBLE, MPI_SUM, on \S+"
 
 
 @claim
@@ -1191,7 +1191,7 @@ def process_that_hangs_says_so_when_it_is_asked(args):
                     elsewhere != {"waiting in it": {3}, "in another call": {0, 1, 2}}:
                 return False
             process = re.search(r"rank 3 \(process (\d+)\): MPI_Barrier on the other one "
-                                r"\(4 ranks\), call 4, for ", said["job"])
+                                r"\(4 ranks\), call 4, at \S+, for ", said["job"])
             code, found = ask("process", process[1])
             return code == 0 and [states for _, states in found] == [elsewhere]
 

@@ -106,13 +106,14 @@ TEST(each_rank_is_in_one_line_by_what_it_does)
 	cs_node_publish(&op, cs_node_line(&op), 1);
 	elsewhere.number = 0;
 	elsewhere.coll = CS_BCAST;
+	snprintf(elsewhere.site, sizeof elsewhere.site, "app+0x12d1");
 	cs_stall_publish(&nodes[4], &elsewhere);
 	const char *expected =
 		"  waiting in it: ranks 3,5\n"
 		"  at work in it: rank 7 (process 1002)\n"
 		"  over with it: rank 8 (process 1003)\n"
 		"  in another call: rank 20 (process 1004): MPI_Bcast on grid (24 ranks), call 7, "
-		"for 30 s\n"
+		"at app+0x12d1, for 30 s\n"
 		"  not there: rank 21 (process 1005), 3 calls behind\n";
 	assert_string_equal(ranks_told(0, &stall), expected);
 	assert_string_equal(ranks_told(1, &stall), expected);

@@ -13,6 +13,10 @@
 #include "shm/stall.h"
 #include "shm/stuck.h"
 
+#include <dlfcn.h>
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#endif
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -66,6 +70,31 @@ name_types(const struct cs_call *call, char *text, size_t room)
 		snprintf(type, sizeof type, "a derived type");
 	snprintf(text, room, ", %.60s, %s", type,
 		 operation ? operation : "an operation of the program's");
+}
+
+/* Copies where the program made the call, as "app+0x12d1": the first return address of this thread
+ * that is not ours, in its object. Looked for once in a wait. */
+static void
+name_site(uint64_t since_ns, char site[CS_STALL_SITE])
+{
+	static char last[CS_STALL_SITE];
+	static uint64_t last_ns; /* the wait's begin; both with the lock */
+#if __has_include(<execinfo.h>)
+	void *frames[64];
+	Dl_info info, own;
+	bool is_new = last_ns != since_ns && dladdr((void *)name_site, &own);
+	int count = is_new ? backtrace(frames, 64) : 0;
+	last[0] = is_new ? '\0' : last[0];
+	for (int i = 0; i < count && !*last; i++) {
+		if (!dladdr(frames[i], &info) || info.dli_fbase == own.dli_fbase || !info.dli_fname)
+			continue;
+		const char *name = strrchr(info.dli_fname, '/');
+		snprintf(last, sizeof last, "%.30s+0x%zx", name ? name + 1 : info.dli_fname,
+			 (size_t)((char *)frames[i] - (char *)info.dli_fbase));
+	}
+#endif
+	last_ns = since_ns;
+	memcpy(site, last, sizeof last);
 }
 
 /* Fills in the call of an operation, which is a struct cs_serving's. */
@@ -220,6 +249,7 @@ look(const struct cs_wait *wait)
 			describe_call(&here, part);
 		here.stall.size = here.communicator->size;
 		name_comm(here.communicator, here.stall.name);
+		name_site(wait->since_ns, here.stall.site);
 		tell(&here);
 	}
 	pthread_mutex_unlock(&lock);
