@@ -14,7 +14,7 @@
 struct cs_engine cs_engine;
 struct cs_pmpi cs_pmpi;
 const struct cs_host cs_host_mpi;
-void (*cs_host_drive)(void);
+void (*_Atomic cs_host_drive)(void);
 void (*cs_comm_end_calls)(struct cs_comm *communicator, bool may_wait);
 _Atomic unsigned cs_icalls_open, cs_icalls_failed, cs_persistents_made;
 
