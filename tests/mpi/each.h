@@ -12,7 +12,7 @@
 
 #include <mpi.h>
 
-#if defined(OPEN_MPI) && MPI_VERSION < 4
+#if defined(OPEN_MPI) && MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define PERSISTENT MPIX_
 #define INIT(name) MPIX_##name##_init

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#if defined(OPEN_MPI) && MPI_VERSION < 4
+#if defined(OPEN_MPI) && MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define PERSISTENT MPIX_
 #else
