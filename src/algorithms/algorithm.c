@@ -233,13 +233,27 @@ cs_algorithm_opens_wire(const struct cs_algorithm *algorithm, int nodes)
 	return !algorithm->run || (algorithm->needs.everyone && nodes > 1);
 }
 
+/* Does it make no call of the MPI once a team's leaders are connected by verbs? All but some plans
+ * between nodes do: the host's collectives, exchanges of sizes, messages from any source. A plan of
+ * a sum that is not commutative may be refused. */
+static bool
+is_by_verbs_alone(const struct cs_algorithm *algorithm, const struct cs_facts *facts)
+{
+	uint32_t exchanges_sizes = CS_SET(CS_GATHERV) | CS_SET(CS_SCATTERV) |
+				   CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW);
+	return algorithm->inner && !algorithm->needs.verbs && facts->is_commutative &&
+	       !(exchanges_sizes & CS_SET(facts->coll));
+}
+
 /* Says why it cannot serve a non-blocking call. */
 static const char *
 unmet_by_form(const struct cs_algorithm *algorithm, const struct cs_facts *facts)
 {
 	uint32_t exchanges = CS_SET(CS_ALLTOALL) | CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW);
-	if (facts->nodes > 1 && !facts->has_progress)
+	if (facts->nodes > 1 && !facts->has_progress && !facts->by_thread)
 		return CS_NOT_WITH_MESSAGES;
+	if (facts->nodes > 1 && !facts->has_progress && !is_by_verbs_alone(algorithm, facts))
+		return CS_NOT_BY_THREAD;
 	if (cs_algorithm_opens_wire(algorithm, facts->nodes))
 		return "not blocking, and a plan of all ranks";
 	/* Open MPI's (4.1.4) takes messages of another call, or waits for ever. */

@@ -118,6 +118,7 @@ const struct cs_algorithm *cs_algorithm_at(int i);
 /* Phrases for unmet needs, also for cs_build_refuse. */
 #define CS_NOT_COMMUTATIVE "the operation is not commutative"
 #define CS_NOT_WITH_MESSAGES "not blocking, on several nodes"
+#define CS_NOT_BY_THREAD "not blocking, and the thread that steps it makes no call of the MPI"
 #define CS_NOT_IN_ORDER "order of a non-commutative operation, ranks of a node not consecutive"
 
 /* A number below CS_MOST_ROWS for each row. */

@@ -243,6 +243,9 @@ struct cs_facts {
 	/* Messages of non-blocking calls are progressed whenever the MPI waits for anything; not
 	 * looked at if the call is blocking. */
 	bool has_progress;
+	/* Otherwise: on several nodes a thread that makes no call of the MPI steps them, as agreed
+	 * when the team is made. */
+	bool by_thread;
 };
 
 static inline enum cs_placement

@@ -84,6 +84,10 @@ void cs_ib_close(struct cs_ib *ib);
 /* "rxe0:1, RoCE v2, GID 1 ::ffff:10.9.0.1, MTU 4096"; valid until close. */
 const char *cs_ib_name(const struct cs_ib *ib);
 
+/* Tells that the calling thread may not call the host, from now on: pairs that are being connected
+ * are left to other threads. It starts and tests messages of pairs that talk by verbs only. */
+void cs_ib_leave_host(void);
+
 /* Progresses arriving messages, without blocking; for waits elsewhere. */
 void cs_ib_progress(struct cs_ib *ib);
 void cs_ib_count(struct cs_ib *ib, struct cs_ib_counters *counters);

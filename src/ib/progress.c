@@ -261,6 +261,14 @@ look_around(struct cs_ib *ib)
 		ask_all(ib);
 }
 
+static _Thread_local bool leaves_host;
+
+void
+cs_ib_leave_host(void)
+{
+	leaves_host = true;
+}
+
 /* Rare work of a turn. */
 static __attribute__((noinline)) bool
 do_more(struct cs_ib *ib)
@@ -268,7 +276,7 @@ do_more(struct cs_ib *ib)
 	bool has_any = false;
 	for (int i = 0; ib->options.polls_flags && i < ib->known_count; i++)
 		has_any |= cs_ring_look(ib->known[i]);
-	if (ib->unsettled)
+	if (ib->unsettled && !leaves_host)
 		has_any |= settle_all(ib);
 	if (ib->busy_peers)
 		has_any |= pump_all(ib);

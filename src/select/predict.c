@@ -416,7 +416,7 @@ cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts)
 		return "it is for block placement";
 	if (facts->skew > 1)
 		return "it is for blocks of one size";
-	if (facts->is_nonblocking && !facts->has_progress)
+	if (facts->is_nonblocking && !facts->has_progress && !facts->by_thread)
 		return CS_NOT_WITH_MESSAGES;
 	struct bracket bracket = bracket_of(model, facts);
 	if (!bracket.below || !bracket.above)

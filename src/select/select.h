@@ -90,6 +90,8 @@ struct cs_machine { /* what a block's machine guard is compared with */
 /* Fills cpu, host and cores for the machine we are on, and leaves mpi alone. Texts are static; not
  * thread safe. */
 void cs_machine_read(struct cs_machine *machine);
+/* Digest of the features of the machine's processors; 0: not known. */
+uint64_t cs_machine_features(void);
 
 struct cs_selector;
 

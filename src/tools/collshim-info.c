@@ -257,6 +257,8 @@ explain(const struct request *request, const struct cs_selector *selector,
 		.wire = request->wire ? request->wire : CS_WIRE_HOST,
 		.imbalance = request->imbalance,
 		.has_progress = !request->mpi || strcmp(request->mpi, "mpich"),
+		.by_thread = settings->progress == CS_PROGRESS_THREAD &&
+			     request->wire == CS_WIRE_IB,
 	};
 	int wrong = read_call(request->explain, &facts);
 	wrong = wrong ? wrong : spread(request, cores, &facts);

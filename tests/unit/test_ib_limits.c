@@ -6,6 +6,7 @@
 #include "ib/watch.h"
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 static struct world_group group, second_group;
@@ -60,6 +61,44 @@ come_to_rest(void)
 {
 	for (int i = 0; i < 2000; i++)
 		world_progress();
+}
+
+/* --- threads ---------------------------------------------------------------------------------- */
+
+static void *
+talk_aside(void *sum)
+{
+	char out[300] = "aside", in[300] = "";
+	cs_ib_leave_host();
+	for (int i = 0; i < 100; i++) {
+		tag++;
+		send_one(&group, i % 2, out, in, sizeof out - (size_t)i);
+		*(int *)sum += !memcmp(out, in, sizeof out - (size_t)i);
+	}
+	return NULL;
+}
+
+/* A pair that is being connected waits for a thread that may call the host; those that are
+ * connected talk meanwhile. */
+TEST(test_a_thread_leaves_the_host_alone)
+{
+	char out[40] = "later", in[40] = "";
+	pthread_t thread;
+	int sum = 0;
+	open_pair(false);
+	send_one(&group, 0, out, in, sizeof out);
+	world_group_open(&second_group, (int[]){ 0, 1 }, 2);
+	struct cs_wire *one = second_group.wires[0], *other = second_group.wires[1];
+	one->send(one, world_request(one, 0), 1, tag, out, sizeof out);
+	other->recv(other, world_request(other, 1), 0, tag, in, sizeof in);
+	assert_int_equal(pthread_create(&thread, NULL, talk_aside, &sum), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(sum, 100);
+	assert_int_equal(cs_ib_wire_way(one, 1), CS_IB_UNSETTLED);
+	assert_true(world_finish(one, world_request(one, 0), other, world_request(other, 1)));
+	assert_int_equal(cs_ib_wire_way(one, 1), CS_IB_BY_VERBS);
+	world_group_close(&second_group);
+	close_pair();
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */

@@ -723,6 +723,17 @@ TEST(a_non_blocking_call_takes_the_first_rule_that_can_serve_it)
 	facts.has_progress = false;
 	assert_choice(choose(selector, &facts), "host", CS_WHY_NEEDS,
 		      "not blocking, on several nodes");
+	/* By a thread that makes no call of the MPI: by plans between nodes. */
+	facts.by_thread = true;
+	struct cs_algorithm composed = *cs_algorithm_by_name(CS_BCAST, "hier:host");
+	assert_string_equal(cs_algorithm_unmet(&composed, &facts), CS_NOT_BY_THREAD);
+	composed.inner = cs_algorithm_by_name(CS_BCAST, "ring");
+	assert_null(cs_algorithm_unmet(&composed, &facts));
+	facts.coll = CS_GATHERV;
+	assert_string_equal(cs_algorithm_unmet(&composed, &facts), CS_NOT_BY_THREAD);
+	facts.coll = CS_REDUCE;
+	facts.is_commutative = false;
+	assert_string_equal(cs_algorithm_unmet(&composed, &facts), CS_NOT_BY_THREAD);
 	facts = nonblocking(CS_ALLTOALL, 8, true);
 	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
 	facts = nonblocking(CS_ALLTOALL, 8, false);

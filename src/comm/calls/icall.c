@@ -105,7 +105,8 @@ static bool
 may_step(const struct cs_comm *communicator, bool is_aside)
 {
 	return !is_busy(communicator->icalls) &&
-	       (!is_aside || cs_mpi_is_threaded || communicator->seat->team.shape.nodes == 1);
+	       (!is_aside || cs_mpi_is_threaded || communicator->seat->team.shape.nodes == 1 ||
+		communicator->seat->selection.facts.by_thread);
 }
 
 static void

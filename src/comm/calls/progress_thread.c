@@ -1,13 +1,14 @@
 /* comm/calls/progress_thread.c — progress thread: steps non-blocking calls while the program
  * computes, or waits in the MPI for something else (MPI 4.0, 2.4.2).
  *
- * Calls of a team on one node are stepped without the MPI; the end of a call, which needs the MPI,
- * is left to the program's next call. The thread leaves everything alone while the program steps
- * its calls itself. */
+ * Calls of a team on one node, or of nodes that talk by verbs alone, are stepped without the MPI;
+ * the end of a call, which needs the MPI, is left to the program's next call. The thread leaves
+ * everything alone while the program steps its calls itself. */
 #include "comm/calls/icall_parts.h"
 
 #include "base/log.h"
 #include "base/wait.h"
+#include "ib/ib.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -30,6 +31,8 @@ run(void *has_spare)
 {
 	struct cs_wait nap = { .nap_ns = has_spare ? SPARE_NAP_NS : NAP_NS };
 	unsigned idle = 0;
+	if (!cs_mpi_is_threaded)
+		cs_ib_leave_host();
 	while (!atomic_load(&is_ending)) {
 		uint64_t seen = atomic_load(&starts);
 		enum cs_stepped stepped = cs_icalls_step_aside();

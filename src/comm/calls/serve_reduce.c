@@ -115,8 +115,9 @@ fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
 }
 
 /* Is a non-blocking call the host's? The program may free its operation before the call is over; a
- * fixed order of operands takes blocking calls; and a thread that steps calls, those of one node,
- * does not call the MPI. Nodes may differ in which kernels give the host's results. */
+ * fixed order of operands takes blocking calls; and a thread that steps calls does not call the
+ * MPI. Nodes may differ in which kernels give the host's results, but not those whose calls are
+ * stepped by a thread. */
 static __attribute__((noinline)) bool
 is_hosts_own(struct cs_serving *serving, const struct cs_call *call)
 {
@@ -124,7 +125,8 @@ is_hosts_own(struct cs_serving *serving, const struct cs_call *call)
 		return !cs_serve_not(serving, "not blocking, with an operation of the program's");
 	if (cs_engine.settings.is_reproducible && !cs_reduction_is_exact(&call->reduction))
 		return !cs_serve_not(serving, "not blocking, and COLLSHIM_REPRODUCIBLE");
-	if (!call->reduction.kernel && serving->communicator->seat->team.shape.nodes == 1)
+	const struct cs_facts *facts = &serving->communicator->seat->selection.facts;
+	if (!call->reduction.kernel && (facts->nodes == 1 || facts->by_thread))
 		return !cs_serve_not(serving, "not blocking, and only the MPI has the operation");
 	return false;
 }

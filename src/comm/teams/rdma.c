@@ -20,6 +20,7 @@
 #define TRIAL_TAG 0 /* before the first operation's */
 #define SMALL 40
 #define LARGE 12345
+#define MOST_CONNECTED 128 /* nodes whose leaders are all connected */
 
 static struct {
 	pthread_mutex_t lock;
@@ -261,6 +262,62 @@ use_verbs(struct cs_comm *communicator, struct cs_ib *ib)
 	communicator->seat->everyone.node_of = communicator->seat->team.shape.node_of;
 }
 
+/* --- calls that a thread steps without the MPI ------------------------------------------------ */
+
+/* Is it asked for, and of use? An MPI that has us called whenever it waits needs no thread. */
+static bool
+is_thread_wanted(const struct cs_shape *shape)
+{
+#ifdef MPI_ABI_VERSION
+	return false; /* comm/calls/icall_request.c */
+#endif
+	return cs_engine.settings.progress == CS_PROGRESS_THREAD &&
+	       cs_engine.settings.is_nonblocking && shape->nodes <= MOST_CONNECTED &&
+	       cs_engine.door->lookup("PMPIX_Grequest_start");
+}
+
+/* Connects this rank with all others of its lane by a word each. False: some talk by the MPI. */
+static bool
+connect_lane(struct cs_comm *communicator)
+{
+	if (!communicator->seat->team.leaders)
+		return true;
+	struct cs_wire *wire = cs_host_wire(&communicator->seat->leaders);
+	bool are_all = true;
+	for (int distance = 1; distance < wire->ranks; distance++) {
+		int to = (wire->rank + distance) % wire->ranks,
+		    from = (wire->rank - distance + wire->ranks) % wire->ranks;
+		char out = 0, in;
+		struct cs_request requests[2];
+		wire->recv(wire, &requests[0], from, TRIAL_TAG, &in, sizeof in);
+		wire->send(wire, &requests[1], to, TRIAL_TAG, &out, sizeof out);
+		wire->wait(wire, &requests[0]);
+		wire->wait(wire, &requests[1]);
+		are_all &= cs_ib_wire_way(wire, to) == CS_IB_BY_VERBS;
+	}
+	return are_all;
+}
+
+/* May a thread step non-blocking calls without the MPI? All ranks of all lanes talk by verbs, and
+ * all processors have the same features, so that the same reductions have kernels. */
+static bool
+agree_on_thread(struct cs_comm *communicator)
+{
+	if (!is_thread_wanted(&communicator->seat->team.shape))
+		return false;
+	char trouble[256];
+	int digest = (int)(cs_machine_features() >> 33);
+	cs_ib_trial_begin(cs_rdma_here());
+	bool is_connected = connect_lane(communicator);
+	cs_ib_trial_end(cs_rdma_here(), trouble, sizeof trouble);
+	if (!is_connected)
+		cs_info("ib: rank %d: non-blocking calls stay with the MPI: %s",
+			cs_engine.world_rank, trouble);
+	int words[3] = { is_connected && digest, digest, -digest };
+	least(communicator, words, 3);
+	return words[0] && words[1] == -words[2];
+}
+
 void
 cs_rdma_agree(struct cs_comm *communicator)
 {
@@ -295,6 +352,7 @@ cs_rdma_agree(struct cs_comm *communicator)
 	}
 	communicator->seat->leaders.ib = ib;
 	communicator->seat->selection.facts.wire = CS_WIRE_IB;
+	communicator->seat->selection.facts.by_thread = agree_on_thread(communicator);
 }
 
 void

@@ -12,7 +12,8 @@ void cs_rdma_say(int rank, int words[CS_RDMA_WORDS]);
 
 /* Lets a new team on several nodes agree on its plans' wire: verbs, if every rank can (seat->rdma,
  * or agreed here) and a trial exchange with the next node succeeded. Collective over the team. Sets
- * facts.wire, the groups' ib, and pins the node's segment. */
+ * facts.wire, the groups' ib, and pins the node's segment; with COLLSHIM_PROGRESS=thread connects
+ * all nodes, and sets facts.by_thread. */
 void cs_rdma_agree(struct cs_comm *communicator);
 /* Unpins the node's segment; called before it is unmapped or given to the pool. */
 void cs_rdma_drop(struct cs_comm *communicator);

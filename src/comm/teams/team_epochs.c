@@ -47,6 +47,11 @@ cs_team_begin_epochs(struct cs_comm *communicator)
 	if (kind != CS_BALANCE_MEASURED)
 		selection->facts.imbalance = (enum cs_balance)(kind - CS_BALANCE_BALANCED);
 	selection->measured = selection->facts.imbalance;
+	/* Leaders exchange by a collective of the MPI, which a thread cannot end. */
+	if (selection->facts.by_thread) {
+		cs_epoch_none(&communicator->seat->team);
+		return;
+	}
 	struct cs_epoch_user user = { .user = communicator };
 	/* Ranks that are alone on their nodes stamp no wait, since they wait for messages only. */
 	bool has_others = selection->facts.ppn_max > 1;
