@@ -105,12 +105,12 @@ between(void)
 	}
 }
 
-/* --- freed: communicators and datatypes that are freed after the start ------------------------ */
+/* --- freed, disconnected: communicators and datatypes that are freed after the start ---------- */
 
 static void
-freed(void)
+let_go_of(int (*let_go)(MPI_Comm *))
 {
-	for (int turn = 0; turn < 30; turn++) {
+	for (int turn = 0; turn < 15; turn++) {
 		MPI_Comm comm;
 		MPI_Datatype every_other;
 		MPI_Request requests[2];
@@ -125,10 +125,8 @@ freed(void)
 		MPI_Iallreduce(&in, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
 		MPI_Ibcast(data, 1, every_other, 0, comm, &requests[1]);
 		MPI_Type_free(&every_other);
-		if (turn % 4 == 1)
-			MPI_Comm_free(&comm);
-		else if (turn % 4 == 3)
-			MPI_Comm_disconnect(&comm);
+		if (turn % 2)
+			let_go(&comm);
 		MPI_Waitall(2, requests, statuses);
 		CHECK(sum == size * (size - 1) / 2, "the sum is %d", sum);
 		for (int i = 0; i < 64; i++)
@@ -136,6 +134,19 @@ freed(void)
 		if (turn % 2 == 0)
 			MPI_Comm_free(&comm);
 	}
+}
+
+static void
+freed(void)
+{
+	let_go_of(MPI_Comm_free);
+}
+
+/* For calls that are served: MPICH 4.0.2's own never end, with nothing preloaded. */
+static void
+disconnected(void)
+{
+	let_go_of(MPI_Comm_disconnect);
 }
 
 /* --- mixed: among messages and nulls, by names that are not intercepted ----------------------- */
@@ -206,8 +217,9 @@ int
 main(int argc, char **argv)
 {
 	static const struct check_case cases[] = {
-		{ "many", many }, { "orders", orders }, { "between", between }, { "freed", freed },
-		{ "mixed", mixed }, { "left", left }, { NULL, NULL }
+		{ "many", many }, { "orders", orders }, { "between", between },
+		{ "freed", freed }, { "disconnected", disconnected }, { "mixed", mixed },
+		{ "left", left }, { NULL, NULL }
 	};
 	check_begin(&argc, &argv, &rank, &size);
 	MPI_Barrier(MPI_COMM_WORLD);
