@@ -107,8 +107,11 @@ number_host(struct cs_serving *serving, const struct cs_class_trial *on_trial, e
 	uint64_t now = on_trial ? cs_clock_ns() : 0;
 	cs_node_begin(&op->node);
 	cs_node_go_on(&op->node); /* older ones may be under way */
-	if (on_trial) /* for who tells of a long wait */
-		cs_call_init(&op->call, coll, root, serving->bytes);
+	if (on_trial) { /* for who tells of a long wait; the reduction stays */
+		op->call.coll = coll;
+		op->call.root = root;
+		op->call.bytes = serving->bytes;
+	}
 	bool is_wrong = on_trial && !is_common(&op->node);
 	cs_node_end(&op->node);
 	cs_node_over(&op->node);
