@@ -105,16 +105,12 @@ const char *const coll_names[COLL_COUNT] = {
 DEFINE(ours, MPI_, , , )
 DEFINE(host, PMPI_, , , )
 DEFINE(begun, MPI_I, , , , WITH_REQUEST)
-#ifndef MPI_ABI_VERSION /* whose mpi.h here has no persistent collectives */
 DEFINE(made, PERSISTENT, _init, _init, , WITH_INFO)
-#endif
 #if MPI_VERSION >= 4
 DEFINE(ours_large, MPI_, _c, , _c)
 DEFINE(host_large, PMPI_, _c, , _c)
 DEFINE(begun_large, MPI_I, _c, , _c, WITH_REQUEST)
-#ifndef MPI_ABI_VERSION
 DEFINE(made_large, PERSISTENT, _init_c, _init, _c, WITH_INFO)
-#endif
 #endif
 
 int
@@ -142,14 +138,6 @@ call_begin(struct call *call)
 }
 
 /* ---- persistent ---- */
-
-#ifdef MPI_ABI_VERSION /* whose mpi.h here has none */
-#define MPI_Start(request) MPI_ERR_OTHER
-#define MPI_Startall(count, requests) MPI_ERR_OTHER
-#define MPI_Request_free(request) MPI_ERR_OTHER
-#define made(call, set) MPI_ERR_OTHER
-#define made_large made
-#endif
 
 void
 call_make_request(struct call *call)

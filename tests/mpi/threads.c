@@ -65,10 +65,8 @@ not_blocking(const struct worker *worker, MPI_Comm comm, MPI_Request *persistent
 	worker->data[0] = base + rank;
 	MPI_Iallreduce(out, in, count, MPI_INT, MPI_SUM, comm, &requests[0]);
 	MPI_Ibcast(values, 1, MPI_INT, root, comm, &requests[1]);
-#ifndef MPI_ABI_VERSION /* whose mpi.h here has none */
 	if (is_persistent)
 		MPI_Start(persistent);
-#endif
 	requests[2] = *persistent;
 	MPI_Allreduce(&one, &blocking, 1, MPI_INT, MPI_SUM, comm);
 	MPI_Iallgather(out, 1, MPI_INT, values + 1, 1, MPI_INT, comm, &requests[3]);
@@ -138,11 +136,9 @@ work(void *argument)
 	int *in = malloc((size_t)LARGEST * (size_t)size * sizeof *in),
 	    *out = malloc(LARGEST * sizeof *out);
 	MPI_Request persistent = MPI_REQUEST_NULL;
-#ifndef MPI_ABI_VERSION
 	if (is_persistent)
 		INIT(Allreduce)(worker->data, worker->data + 1, 1, MPI_INT, MPI_SUM, worker->comm,
 				MPI_INFO_NULL, &persistent);
-#endif
 	for (int round = 0; round < rounds; round++) {
 		one_round(worker, worker->comm, round, in, out);
 		not_blocking(worker, worker->comm, &persistent, round, in, out);
@@ -156,10 +152,8 @@ work(void *argument)
 			MPI_Comm_free(&made);
 		}
 	}
-#ifndef MPI_ABI_VERSION
 	if (is_persistent)
 		MPI_Request_free(&persistent);
-#endif
 	free(in);
 	free(out);
 	return NULL;
