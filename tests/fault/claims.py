@@ -395,7 +395,7 @@ def memlock_limit_does_not_matter(args):
 def file_size_limit_kills_nobody(args):
     """A segment counts as a file, and a file that grows over `ulimit -f` is SIGXFSZ, which ends the
     process."""
-    wrap = ["sh", "-c", 'ulimit -f 64 && exec "$@"', "limited"]
+    wrap = ["sh", "-c", 'ulimit -f 2048 && exec "$@"', "limited"]
     for mpi in args.mpi:
         for kind in ("auto", "named"):
             expect_right(job(args, mpi, wrap=wrap, host=HOST_WITHOUT_DEV_SHM, COLLSHIM_SHM=kind),
