@@ -85,6 +85,7 @@ close_engine(void)
 	/* From here on calls (there should be none) go past us. */
 	cs_engine.door->restore(-1);
 	cs_profile_end();
+	cs_progress_thread_end();
 	cs_stalls_close();
 	if (cs_engine.is_reporting && !cs_engine.settings.is_disabled) {
 		cs_report_number("teams made", cs_engine.teams_made);
@@ -111,7 +112,6 @@ close_engine(void)
 			cs_report_write(cs_engine.settings.report);
 	}
 	write_learnt();
-	cs_progress_thread_end();
 	cs_comms_close();
 	cs_rdma_close();
 	uint64_t charge;
