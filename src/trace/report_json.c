@@ -107,18 +107,6 @@ json_head(FILE *out)
 }
 
 static uint64_t
-run_of(const struct cs_report_rank *rank)
-{
-	return rank->run_ns;
-}
-
-static uint64_t
-collectives_of(const struct cs_report_rank *rank)
-{
-	return rank->nanoseconds;
-}
-
-static uint64_t
 calls_of(const struct cs_report_rank *rank)
 {
 	return rank->calls;
@@ -169,7 +157,7 @@ has_known(void)
 static void
 json_run(FILE *out)
 {
-	struct cs_report_span span = cs_report_over_ranks(run_of);
+	struct cs_report_span span = cs_report_over_ranks(cs_report_rank_run);
 	uint64_t calls[CS_REPORT_MPI_KINDS] = { 0 },
 		 collectives = cs_report_over_ranks(calls_of).sum;
 	bool is_measured = cs_report_all.is_mpi_measured, is_known = has_known();
@@ -178,7 +166,7 @@ json_run(FILE *out)
 			calls[kind] += cs_report_all.rank[i].mpi_calls[kind];
 	json_span(out, "run", &span);
 	fputs(",\n \"mpi\": {", out);
-	json_mpi_calls(out, "collectives", true, collectives, collectives_of);
+	json_mpi_calls(out, "collectives", true, collectives, cs_report_rank_collectives);
 	fputs(", ", out);
 	json_mpi_calls(out, "point_to_point", is_measured, calls[CS_REPORT_POINT_TO_POINT],
 		       point_to_point_of);
@@ -277,9 +265,9 @@ json_ranks(FILE *out)
 	fputs("],\n \"by_rank\": {\"version\": 1", out);
 	json_by_rank(out, "rank", true, false, number_of);
 	json_by_rank(out, "node", true, false, node_of);
-	json_by_rank(out, "run", true, true, run_of);
+	json_by_rank(out, "run", true, true, cs_report_rank_run);
 	json_by_rank(out, "calls", true, false, calls_of);
-	json_by_rank(out, "collectives", true, true, collectives_of);
+	json_by_rank(out, "collectives", true, true, cs_report_rank_collectives);
 	json_by_rank(out, "waiting", is_known, true, cs_report_rank_waiting);
 	json_by_rank(out, "moving", is_known, true, cs_report_rank_moving);
 	json_by_rank(out, "point_to_point", is_measured, true, point_to_point_of);

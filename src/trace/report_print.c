@@ -229,22 +229,10 @@ print_span(FILE *out, const char *what, const struct cs_report_span *span, uint6
 	putc('\n', out);
 }
 
-static uint64_t
-run_of(const struct cs_report_rank *rank)
-{
-	return rank->run_ns;
-}
-
-static uint64_t
-collectives_of(const struct cs_report_rank *rank)
-{
-	return rank->nanoseconds;
-}
-
 static void
 print_run(FILE *out)
 {
-	struct cs_report_span run = cs_report_over_ranks(run_of),
+	struct cs_report_span run = cs_report_over_ranks(cs_report_rank_run),
 			      known = { .ranks = 0 }, moving = { .ranks = 0 };
 	for (int rank = 0; cs_report_all.rank && rank < cs_report_all.ranks; rank++)
 		if (cs_report_all.rank[rank].known_ns) {
@@ -252,7 +240,7 @@ print_run(FILE *out)
 			moving = cs_report_over_ranks(cs_report_rank_moving);
 			break;
 		}
-	struct cs_report_span collectives = cs_report_over_ranks(collectives_of);
+	struct cs_report_span collectives = cs_report_over_ranks(cs_report_rank_collectives);
 	if (!run.sum)
 		return;
 	print_span(out, "  a rank ran", &run, 0);

@@ -518,6 +518,18 @@ cs_report_over_ranks(uint64_t (*of)(const struct cs_report_rank *rank))
 }
 
 uint64_t
+cs_report_rank_run(const struct cs_report_rank *rank)
+{
+	return rank->run_ns;
+}
+
+uint64_t
+cs_report_rank_collectives(const struct cs_report_rank *rank)
+{
+	return rank->nanoseconds;
+}
+
+uint64_t
 cs_report_rank_waiting(const struct cs_report_rank *rank)
 {
 	return rank->waiting;

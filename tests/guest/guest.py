@@ -980,7 +980,7 @@ def served_call_on_trial_costs_5_percent_more_at_most(args):
         behind = f"{args.build}/slow_host-{mpi}.so"
         command = [f"{args.build}/cost-{mpi}", "world", "allgather8", str(TRIED_CALLS)]
         cost = math.inf
-        for _ in range(6):
+        for _ in range(3):
             counted = own_instructions(args, mpi, command, behind=behind, COLLSHIM_ADAPT="on",
                                        COLLSHIM_IMBALANCE="balanced")
             cost = min(cost, counted / TRIED_CALLS)

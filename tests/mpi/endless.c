@@ -19,7 +19,7 @@
 EACH(begin, MPI_I, , , , WITH_REQUEST)
 EACH(make, PERSISTENT, _init, _init, , WITH_INFO)
 
-enum { COUNT = 3, BURST = 20, LONG_BURST = 100, REMADE = 50, SLACK = 1 << 20 };
+enum { COUNT = 3, BURST = 20, LONG_BURST = 100, REMADE = 50, SLACK = 256 << 10 };
 
 #ifdef OPEN_MPI
 static const int has_gaps = 1;

@@ -179,7 +179,9 @@ answer(int64_t pid, const struct here *here)
 	    !stat.st_size) {
 		uint64_t key = here->node ? cs_stall_key(here->node, here->stall.number)
 					  : cs_hash_number(CS_HASH_START, (uint64_t)getpid());
-		char *text = report(here), *all = NULL;
+		struct here asked = *here;
+		name_site(asked.stall.since_ns, asked.stall.site);
+		char *text = report(&asked), *all = NULL;
 		int bytes = text ? asprintf(&all, CS_STUCK_HEAD "%016llx\n%s" CS_STUCK_END,
 					    (unsigned long long)key, text) : -1;
 		if (bytes > 0)
@@ -249,7 +251,9 @@ look(const struct cs_wait *wait)
 			describe_call(&here, part);
 		here.stall.size = here.communicator->size;
 		name_comm(here.communicator, here.stall.name);
-		name_site(wait->since_ns, here.stall.site);
+		/* Not for those who did not ask: libc opens a library for it. */
+		if (cs_engine.settings.stall_ns)
+			name_site(wait->since_ns, here.stall.site);
 		tell(&here);
 	}
 	pthread_mutex_unlock(&lock);

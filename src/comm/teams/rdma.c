@@ -268,8 +268,8 @@ use_verbs(struct cs_comm *communicator, struct cs_ib *ib)
 static bool
 is_thread_wanted(const struct cs_shape *shape)
 {
-#ifdef MPI_ABI_VERSION
-	return false; /* comm/calls/icall_request.c */
+#ifdef CS_STANDARD_ABI
+	return false; /* MPICH's has its extensions by other names; not tried */
 #endif
 	return cs_engine.settings.progress == CS_PROGRESS_THREAD &&
 	       cs_engine.settings.is_nonblocking && shape->nodes <= MOST_CONNECTED &&
