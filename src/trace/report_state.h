@@ -156,7 +156,7 @@ void cs_report_settle(void);
 size_t cs_report_sorted(const struct cs_report_line **sorted);
 /* A number over all reported ranks. */
 struct cs_report_span cs_report_over_ranks(uint64_t (*of)(const struct cs_report_rank *rank));
-/* Nanoseconds of a rank: its run, in collectives, and of the latter what is known of their parts. */
+/* Nanoseconds of a rank: of its run, in collectives, and as far as known in their parts. */
 uint64_t cs_report_rank_run(const struct cs_report_rank *rank);
 uint64_t cs_report_rank_collectives(const struct cs_report_rank *rank);
 uint64_t cs_report_rank_waiting(const struct cs_report_rank *rank);

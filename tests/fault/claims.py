@@ -1191,7 +1191,10 @@ def process_that_hangs_says_so_when_it_is_asked(args):
                     elsewhere != {"waiting in it": {3}, "in another call": {0, 1, 2}}:
                 return False
             process = re.search(r"rank 3 \(process (\d+)\): MPI_Barrier on the other one "
-                                r"\(4 ranks\), call 4, at \S+, for ", said["job"])
+                                r"\(4 ranks\), call 4, for ", said["job"])
+            # Who answers knows its own place.
+            expect(all(re.search(r", call 4, at \S+\+0x", line) for line, _ in found),
+                   f"no place of the call: {said}")
             code, found = ask("process", process[1])
             return code == 0 and [states for _, states in found] == [elsewhere]
 

@@ -44,7 +44,9 @@ def keep(args, found, more):
     data = dict(found.data, **more)
     if args.report:
         write_whole(args.report, json.dumps(data, indent=1) + "\n")
-    if args.html:
+    if args.html and data.get("version") != 2:
+        say("--html: the report is of another version of collshim: %s" % data.get("collshim"))
+    elif args.html:
         text = page_of(data)
         if text is None:
             say("--html: collshim-report is not installed here")
