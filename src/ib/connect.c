@@ -191,7 +191,7 @@ static void
 listen(struct cs_channel *channel, void *in, size_t bytes)
 {
 	struct cs_wire *host = channel->wire->host;
-	host->recv(host, &channel->words_in, channel->rank, WORDS_TAG, in, bytes);
+	cs_ib_host_recv(host, &channel->words_in, channel->rank, WORDS_TAG, in, bytes);
 	channel->is_heard = false;
 }
 
@@ -199,7 +199,7 @@ static void
 tell(struct cs_channel *channel, const void *out, size_t bytes)
 {
 	struct cs_wire *host = channel->wire->host;
-	host->send(host, &channel->words_out, channel->rank, WORDS_TAG, out, bytes);
+	cs_ib_host_send(host, &channel->words_out, channel->rank, WORDS_TAG, out, bytes);
 	channel->is_told = false;
 }
 
@@ -207,7 +207,7 @@ static bool
 is_heard(struct cs_channel *channel)
 {
 	struct cs_wire *host = channel->wire->host;
-	channel->is_heard = channel->is_heard || host->test(host, &channel->words_in);
+	channel->is_heard = channel->is_heard || cs_ib_host_test(host, &channel->words_in);
 	return channel->is_heard;
 }
 
@@ -215,7 +215,7 @@ static bool
 is_exchanged(struct cs_channel *channel)
 {
 	struct cs_wire *host = channel->wire->host;
-	channel->is_told = channel->is_told || host->test(host, &channel->words_out);
+	channel->is_told = channel->is_told || cs_ib_host_test(host, &channel->words_out);
 	return is_heard(channel) && channel->is_told;
 }
 

@@ -88,6 +88,10 @@ const char *cs_ib_name(const struct cs_ib *ib);
  * are left to other threads. It starts and tests messages of pairs that talk by verbs only. */
 void cs_ib_leave_host(void);
 
+/* True while the calling thread is in a function of the host that it called with the engine held: a
+ * progress hook of the host (Open MPI's) must not start or test messages then. */
+bool cs_ib_is_held(void);
+
 /* Progresses arriving messages, without blocking; for waits elsewhere. */
 void cs_ib_progress(struct cs_ib *ib);
 void cs_ib_count(struct cs_ib *ib, struct cs_ib_counters *counters);

@@ -426,6 +426,13 @@ cs_ib_leave(struct cs_ib *ib)
 	atomic_flag_clear_explicit(&ib->busy, memory_order_release);
 }
 
+/* Messages of the host, with the engine held (cs_ib_is_held). */
+void cs_ib_host_send(struct cs_wire *host, struct cs_request *request, int peer, uint64_t tag,
+		     const void *from, size_t bytes);
+void cs_ib_host_recv(struct cs_wire *host, struct cs_request *request, int peer, uint64_t tag,
+		     void *to, size_t bytes);
+bool cs_ib_host_test(struct cs_wire *host, struct cs_request *request);
+
 /* --- ring.c ----------------------------------------------------------------------------------- */
 
 /* Message that a slot belongs to; the rest of a trailer is the connection's. */

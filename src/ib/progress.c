@@ -269,6 +269,41 @@ cs_ib_leave_host(void)
 	leaves_host = true;
 }
 
+static _Thread_local bool is_held;
+
+bool
+cs_ib_is_held(void)
+{
+	return is_held;
+}
+
+void
+cs_ib_host_send(struct cs_wire *host, struct cs_request *request, int peer, uint64_t tag,
+		const void *from, size_t bytes)
+{
+	is_held = true;
+	host->send(host, request, peer, tag, from, bytes);
+	is_held = false;
+}
+
+void
+cs_ib_host_recv(struct cs_wire *host, struct cs_request *request, int peer, uint64_t tag, void *to,
+		size_t bytes)
+{
+	is_held = true;
+	host->recv(host, request, peer, tag, to, bytes);
+	is_held = false;
+}
+
+bool
+cs_ib_host_test(struct cs_wire *host, struct cs_request *request)
+{
+	is_held = true;
+	bool is_over = host->test(host, request);
+	is_held = false;
+	return is_over;
+}
+
 /* Rare work of a turn. */
 static __attribute__((noinline)) bool
 do_more(struct cs_ib *ib)

@@ -123,10 +123,10 @@ start_by_host(struct cs_ib_wire *wire, struct cs_message *request, uint64_t tag)
 	int rank = request->channel->rank;
 	cs_message_be(request, CS_HOST);
 	if (request->is_recv)
-		host->recv(host, cs_message_request(request), rank, tag, request->memory,
+		cs_ib_host_recv(host, cs_message_request(request), rank, tag, request->memory,
 			   request->bytes);
 	else
-		host->send(host, cs_message_request(request), rank, tag, request->memory,
+		cs_ib_host_send(host, cs_message_request(request), rank, tag, request->memory,
 			   request->bytes);
 }
 
@@ -347,7 +347,7 @@ recv_direct(struct cs_wire *base, struct cs_request *request, int peer, uint64_t
 static __attribute__((noinline)) enum cs_stage
 test_host(struct cs_ib_wire *wire, struct cs_message *request)
 {
-	if (wire->host->test(wire->host, cs_message_request(request)))
+	if (cs_ib_host_test(wire->host, cs_message_request(request)))
 		cs_message_finish(request);
 	return cs_message_stage(request);
 }

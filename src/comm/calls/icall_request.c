@@ -5,6 +5,7 @@
 #include "comm/engine.h"
 #include "comm/host/host.h"
 #include "comm/host/pmpi.h"
+#include "ib/ib.h"
 #include "run/run.h"
 
 #include <dlfcn.h>
@@ -96,6 +97,8 @@ static int
 on_progress(void)
 {
 	static _Atomic unsigned times;
+	if (cs_ib_is_held())
+		return 0;
 	cs_icalls_drive();
 	if (atomic_load_explicit(&cs_persistents_made, memory_order_relaxed) &&
 	    atomic_fetch_add_explicit(&times, 1, memory_order_relaxed) % 16 == 0)
