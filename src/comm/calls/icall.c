@@ -236,12 +236,14 @@ cs_icalls_step_aside(void)
 {
 	static unsigned seen; /* own_steps */
 	if (pthread_mutex_trylock(&cs_icalls_lock))
-		return CS_STEPPED_IN_VAIN;
-	enum cs_stepped stepped = CS_STEPPED_IN_VAIN;
+		return CS_STEPPED_BY_PROGRAM;
+	enum cs_stepped stepped;
 	if (!under_way && !queues)
 		stepped = CS_STEPPED_NOTHING;
-	else if (seen == own_steps && step_all(NULL))
-		stepped = CS_STEPPED_ON;
+	else if (seen != own_steps)
+		stepped = CS_STEPPED_BY_PROGRAM;
+	else
+		stepped = step_all(NULL) ? CS_STEPPED_ON : CS_STEPPED_IN_VAIN;
 	seen = own_steps;
 	pthread_mutex_unlock(&cs_icalls_lock);
 	return stepped;

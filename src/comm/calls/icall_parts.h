@@ -78,8 +78,9 @@ void cs_icalls_reap(struct cs_icall **unused);
 /* Steps calls as cs_icalls_step does, but without the MPI, and only if the program has not stepped
  * them since this was called last. For the progress thread. */
 enum cs_stepped {
-	CS_STEPPED_NOTHING, /* there is no call to step */
-	CS_STEPPED_IN_VAIN, /* none could go on, or the program steps them */
+	CS_STEPPED_NOTHING,    /* there is no call to step */
+	CS_STEPPED_BY_PROGRAM, /* which steps them itself */
+	CS_STEPPED_IN_VAIN,    /* none could go on */
 	CS_STEPPED_ON
 };
 enum cs_stepped cs_icalls_step_aside(void);

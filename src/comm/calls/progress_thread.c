@@ -16,7 +16,8 @@
 #include <string.h>
 
 #define SPARE_NAP_NS 50000   /* with cores to spare */
-#define NAP_NS 1000000
+#define NAP_NS 1000000       /* a look costs a core of the program some 10 us */
+#define LONG_NAP_NS 32000000 /* at most, while the program steps its calls itself */
 #define DEEP_NAP_NS 900000000 /* until a call is started */
 #define IDLE_NAPS 50          /* before that one */
 
@@ -29,7 +30,9 @@ static _Atomic uint32_t sleepers;
 static void *
 run(void *has_spare)
 {
-	struct cs_wait nap = { .nap_ns = has_spare ? SPARE_NAP_NS : NAP_NS };
+	const uint32_t shortest = has_spare ? SPARE_NAP_NS : NAP_NS,
+		       longest = has_spare ? SPARE_NAP_NS : LONG_NAP_NS;
+	struct cs_wait nap = { .nap_ns = shortest };
 	unsigned idle = 0;
 	if (!cs_mpi_is_threaded)
 		cs_ib_leave_host();
@@ -41,9 +44,14 @@ run(void *has_spare)
 			struct cs_wait wait = { .nap_ns = DEEP_NAP_NS, .word = &starts,
 						.target = seen + 1, .sleepers = &sleepers };
 			cs_wait_word(&wait);
-		} else if (stepped != CS_STEPPED_ON) {
-			cs_wait_turn_slow(&nap);
+			continue;
 		}
+		if (stepped == CS_STEPPED_IN_VAIN || stepped == CS_STEPPED_ON)
+			nap.nap_ns = shortest;
+		else if (stepped == CS_STEPPED_BY_PROGRAM && nap.nap_ns < longest)
+			nap.nap_ns *= 2;
+		if (stepped != CS_STEPPED_ON)
+			cs_wait_turn_slow(&nap);
 	}
 	return NULL;
 }
