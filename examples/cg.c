@@ -8,7 +8,7 @@
  *   mpirun -n 4 cg [-b] [-n EDGE] [-i ITERATIONS]
  *
  *   -b  blocking: MPI_Allreduce       -n  cells of an edge (default 128)
- *   -i  iterations (default 400)
+ *   -i  iterations at most (default 400); it ends when the residual is 1e-7 of the first
  *
  * The solution is known. All output but lines that begin with "time" is the same with -b and
  * without, and for every number of ranks. */
@@ -82,7 +82,7 @@ known(size_t cell)
 static void
 solve(int iterations)
 {
-	double old_gamma = 1, old_alpha = 1;
+	double old_gamma = 1, old_alpha = 1, first_gamma = 0;
 	memcpy(own(R), own(B), rows * n * sizeof(double)); /* x is 0 */
 	apply(W, R);
 	for (int i = 0; i < iterations; i++) {
@@ -98,7 +98,9 @@ solve(int iterations)
 		KERNEL_TIMED(&kernel, MPI_Wait(&request, MPI_STATUS_IGNORE));
 		double gamma = sums[0], delta = sums[1], beta = i ? gamma / old_gamma : 0;
 		double alpha = gamma / (delta - (i ? beta * gamma / old_alpha : 0));
-		if (!(gamma > 1e-28)) /* exact, as far as numbers go */
+		if (i == 0)
+			first_gamma = gamma;
+		if (gamma <= 1e-14 * first_gamma) /* from here on the recurrences drift */
 			break;
 		add(Z, beta, Q, 1);
 		add(S, beta, W, 1);
@@ -143,7 +145,9 @@ main(int argc, char **argv)
 	if (kernel.rank == 0)
 		printf("%zu x %zu cells\n", n, n);
 	kernel_verdict(&kernel, "solution", off < 1e-6);
-	kernel_verdict(&kernel, "residual", sqrt(sums[0] / sums[1]) < 1e-6);
+	/* The pipelined recurrences attain so much: the condition is proportional to n^2. */
+	kernel_verdict(&kernel, "residual",
+		       sqrt(sums[0] / sums[1]) < fmax(1e-6, 2e-11 * (double)(n * n)));
 	for (int i = 0; i < VECTORS; i++)
 		free(vectors[i]);
 	return kernel_end(&kernel);
