@@ -22,10 +22,15 @@ enum { CS_SIM_OUT, CS_SIM_IN, CS_SIM_DIRECTIONS };
 struct cs_sim_step {
 	uint64_t bytes; /* AWAIT: times that the peer must have published */
 	int32_t peer;
-	uint32_t kind : 4, request : 28;
+	uint32_t kind : 4, stream : 2, request : 26;
 };
 
-#define CS_SIM_MOST_REQUESTS (1 << 28)
+#define CS_SIM_MOST_REQUESTS (1 << 26)
+
+/* Streams of messages: those of one stream between two ranks match in order. Only a player's are
+ * in others than the first, and those of the last two are its own alone. */
+enum cs_sim_step_stream { CS_STREAM_FIRST, CS_STREAM_DIRECT, CS_STREAM_ANY, CS_STREAM_PUT };
+#define CS_STREAM_SHIFT 28 /* above ranks, in keys of matches */
 
 /* Values of actor.awaits; else it is a request. */
 enum {
@@ -49,6 +54,8 @@ enum cs_sim_stage {
 	CS_STAGE_READY, CS_STAGE_PICK, CS_STAGE_EXCHANGED, /* of an exchange of fragments */
 	CS_STAGE_GRANT,   /* what a request was held for has come */
 	CS_STAGE_LOOK,    /* a rank looks at what is under way */
+	CS_STAGE_PLAY,    /* a player's rank goes on */
+	CS_STAGE_LAND,    /* a player's message is in a node's memory */
 };
 
 /* Values of event.request for messages that are no request of a plan. */
@@ -128,7 +135,26 @@ struct cs_serve {
 	bool is_idle;
 };
 
+/* Functions of a player, whose ranks make their steps one by one in simulated time (sim/play.c).
+ * `message`: of an event or a half, which is a request of its sender. */
+struct cs_sim_player {
+	void (*begin)(struct cs_sim *sim, const int64_t *starts);
+	void (*resume)(struct cs_sim *sim, const struct cs_event *event);
+	/* The actor has done the steps that it has. */
+	void (*is_idle)(struct cs_sim *sim, struct cs_sim_actor *actor);
+	/* A message in a stream of the player's has come, whole at `last`; it has landed. */
+	void (*deliver)(struct cs_sim *sim, const struct cs_event *event, int64_t last);
+	void (*land)(struct cs_sim *sim, const struct cs_event *event);
+	/* A receive has met its message; a send has left, at `at`. */
+	void (*met)(struct cs_sim *sim, int to, int receive, int from, int message);
+	void (*left)(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t at);
+	void (*judge)(struct cs_sim *sim);
+	void (*destroy)(struct cs_sim *sim);
+};
+
 struct cs_sim {
+	const struct cs_sim_player *player; /* NULL: the ranks' steps are known */
+	void *play;                         /* the player's */
 	int ranks, node_count;
 	size_t left; /* of the budget */
 	enum cs_status added;
@@ -158,6 +184,8 @@ cs_sim_later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* Ends the run: an error that has no text. */
+void cs_sim_fail(struct cs_sim *sim, enum cs_status status);
 void cs_sim_put(struct cs_sim *sim, const struct cs_event *event);
 void cs_sim_put_half(struct cs_sim *sim, struct cs_match *match, int to, int from,
 		     const struct cs_half *half);
@@ -167,6 +195,8 @@ void cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim
 void cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor);
 /* Ends the step that began at `start`, and continues. */
 void cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start);
+/* Grows the actor's requests; false: no memory. */
+bool cs_sim_grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted);
 /* Starts the message of a send step. */
 void cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step);
 /* Sends a message that is no request of a plan; `what`: one of CS_MESSAGE_*. */

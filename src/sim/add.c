@@ -98,8 +98,8 @@ grow(struct cs_sim *sim, struct cs_sim_actor *actor, size_t more)
 	return true;
 }
 
-static bool
-grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted)
+bool
+cs_sim_grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted)
 {
 	if (wanted <= actor->request_count)
 		return true;
@@ -176,7 +176,7 @@ cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan, const
 		sim->added = CS_BAD_INPUT;
 	if (sim->added == CS_OK &&
 	    (!grow(sim, actor, kept_steps(sim, plan)) ||
-	     !grow_requests(sim, actor, (size_t)plan->requests)))
+	     !cs_sim_grow_requests(sim, actor, (size_t)plan->requests)))
 		sim->added = CS_NO_MEMORY;
 	if (sim->added == CS_OK && sim->eager &&
 	    !(received = calloc((size_t)plan->requests + 1, sizeof *received)))
@@ -261,7 +261,7 @@ cs_sim_add_message(struct cs_sim *sim, int rank, enum cs_step_kind kind, int pee
 	    (kind != CS_STEP_WAIT && (peer < 0 || peer >= sim->ranks || peer == rank)))
 		sim->added = CS_BAD_INPUT;
 	else if ((actor->count == actor->room && !grow(sim, actor, AT_ONCE)) ||
-		 !grow_requests(sim, actor, (size_t)request + 1))
+		 !cs_sim_grow_requests(sim, actor, (size_t)request + 1))
 		sim->added = CS_NO_MEMORY;
 	else
 		append(actor, (int)kind, bytes, peer, request);

@@ -48,6 +48,8 @@ cs_sim_destroy(struct cs_sim *sim)
 {
 	if (!sim)
 		return;
+	if (sim->player)
+		sim->player->destroy(sim);
 	for (int rank = 0; sim->actors && rank < sim->ranks; rank++) {
 		free(sim->actors[rank].steps);
 		free(sim->actors[rank].requests);
@@ -77,7 +79,12 @@ arrive(struct cs_sim *sim, const struct cs_event *event)
 	case CS_MESSAGE_FRAGMENT: cs_exchange_arrived(sim, event, last); break;
 	case CS_MESSAGE_READY: cs_progress_told(sim, event, last, CS_MEETING_READY); break;
 	case CS_MESSAGE_RTS: cs_progress_told(sim, event, last, CS_MEETING_RTS); break;
-	default: cs_sim_deliver(sim, event, last); break;
+	default:
+		if (event->stream >= CS_STREAM_ANY)
+			sim->player->deliver(sim, event, last);
+		else
+			cs_sim_deliver(sim, event, last);
+		break;
 	}
 }
 
@@ -95,6 +102,8 @@ happen(struct cs_sim *sim, struct cs_event *event)
 	case CS_STAGE_FORWARD: cs_serve_forward(sim, &sim->actors[event->from]); break;
 	case CS_STAGE_GRANT: cs_progress_granted(sim, event); break;
 	case CS_STAGE_LOOK: cs_progress_look(sim, event); break;
+	case CS_STAGE_PLAY: sim->player->resume(sim, event); break;
+	case CS_STAGE_LAND: sim->player->land(sim, event); break;
 	default: cs_exchange_look(sim, event); break;
 	}
 }
@@ -137,6 +146,8 @@ judge(struct cs_sim *sim, const int64_t *starts)
 	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "repeat",
 					     "publish", "await", "first", "last", "lead",
 					     "serve", "ask", "forward", "exchange" };
+	if (sim->player)
+		sim->player->judge(sim);
 	for (int rank = 0; rank < sim->ranks && sim->status == CS_OK; rank++) {
 		struct cs_sim_actor *actor = &sim->actors[rank];
 		if (actor->next < actor->count)
@@ -153,7 +164,7 @@ judge(struct cs_sim *sim, const int64_t *starts)
 	const struct cs_match_pair *pair = cs_match_left_over(&sim->match);
 	if (pair)
 		cs_sim_complain(sim, "rank %d sends to rank %d what that never receives",
-				pair->from, pair->to);
+				pair->from & ((1 << CS_STREAM_SHIFT) - 1), pair->to);
 }
 
 void
@@ -176,7 +187,9 @@ cs_sim_run(struct cs_sim *sim, const struct cs_model *model, const int64_t *star
 	sim->result = result;
 	sim->status = CS_OK;
 	rewind_all(sim, starts);
-	for (int rank = 0; rank < sim->ranks; rank++)
+	if (sim->player)
+		sim->player->begin(sim, starts);
+	for (int rank = 0; rank < sim->ranks && !sim->player; rank++)
 		if (!sim->actors[rank].is_role)
 			cs_sim_advance(sim, &sim->actors[rank]);
 	while (sim->status == CS_OK && cs_events_take(&sim->events, &event))

@@ -28,8 +28,8 @@ tail(uint64_t bytes, int64_t femtoseconds)
 	return bytes > 1 ? span(bytes - 1, femtoseconds) : 0;
 }
 
-static void
-fail(struct cs_sim *sim, enum cs_status status)
+void
+cs_sim_fail(struct cs_sim *sim, enum cs_status status)
 {
 	if (sim->status == CS_OK)
 		sim->status = status;
@@ -51,9 +51,9 @@ void
 cs_sim_put(struct cs_sim *sim, const struct cs_event *event)
 {
 	if (event->at > LATEST || event->last > LATEST)
-		fail(sim, CS_UNSUPPORTED);
+		cs_sim_fail(sim, CS_UNSUPPORTED);
 	else if (!cs_events_put(&sim->events, event, &sim->left))
-		fail(sim, CS_NO_MEMORY);
+		cs_sim_fail(sim, CS_NO_MEMORY);
 }
 
 void
@@ -61,7 +61,7 @@ cs_sim_put_half(struct cs_sim *sim, struct cs_match *match, int to, int from,
 		const struct cs_half *half)
 {
 	if (!cs_match_put(match, to, from, half, &sim->left))
-		fail(sim, CS_NO_MEMORY);
+		cs_sim_fail(sim, CS_NO_MEMORY);
 }
 
 void
@@ -114,7 +114,7 @@ tell(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t start)
  * that its node's ranks share will say when. */
 static bool
 launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int request,
-       int64_t *last)
+       int stream, int64_t *last)
 {
 	const struct cs_model *model = sim->model;
 	int rank = (int)(actor - sim->actors);
@@ -125,7 +125,7 @@ launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, i
 	actor->now += cost->o_send;
 	struct cs_event event = { .bytes = bytes, .from = rank, .to = to,
 				  .number = actor->events++, .chain = actor->chain + 1,
-				  .request = request };
+				  .request = request, .stream = stream & 3 };
 	event.at = pass(&actor->ports[level][CS_SIM_OUT], cost, actor->now, bytes);
 	event.last = *last = event.at + tail(bytes, cost->G);
 	event.stage = level == CS_INTRA ? CS_STAGE_BUS : CS_STAGE_NIC;
@@ -147,7 +147,8 @@ cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim
 {
 	int64_t last;
 	enum cs_level level = level_of(sim, (int)(actor - sim->actors), step->peer);
-	bool is_shared = launch(sim, actor, step->peer, step->bytes, (int)step->request, &last);
+	bool is_shared = launch(sim, actor, step->peer, step->bytes, (int)step->request,
+				(int)step->stream, &last);
 	actor->requests[step->request] = (struct cs_sim_request){ .at = last,
 								  .is_done = !is_shared,
 								  .level = (uint8_t)level };
@@ -171,7 +172,7 @@ void
 cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what)
 {
 	int64_t last;
-	if (launch(sim, actor, to, bytes, what, &last))
+	if (launch(sim, actor, to, bytes, what, CS_STREAM_FIRST, &last))
 		actor->pending++;
 	else
 		actor->left_at = later(actor->left_at, last);
@@ -202,6 +203,15 @@ meet(struct cs_sim *sim, int to, int from, const struct cs_half *receive,
 	request->at = message->at;
 	request->chain = message->chain;
 	request->is_done = true;
+	if (sim->player)
+		sim->player->met(sim, to, receive->request, from, -2 - message->request);
+}
+
+/* Key of the sender in matches: messages of other streams do not match. */
+static int
+key_of(int from, uint32_t stream)
+{
+	return (int)((uint32_t)from | stream << CS_STREAM_SHIFT);
 }
 
 /* False: not yet. */
@@ -217,10 +227,11 @@ receive(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step
 							   .level = (uint8_t)level_of(sim, rank,
 										      step->peer) };
 	struct cs_match *match = match_of(sim, rank, step->bytes);
-	if (cs_match_take(match, rank, step->peer, false, &message))
+	int key = key_of(step->peer, step->stream);
+	if (cs_match_take(match, rank, key, false, &message))
 		meet(sim, rank, step->peer, &mine, &message);
 	else
-		cs_sim_put_half(sim, match, rank, step->peer, &mine);
+		cs_sim_put_half(sim, match, rank, key, &mine);
 	if (is_met && (!sim->model->rts || !cs_progress_hold(sim, actor, step, CS_MEETING_RTS)))
 		cs_progress_say(sim, actor, step->peer, CS_MESSAGE_READY);
 	return true;
@@ -361,8 +372,12 @@ cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 		if (!is_done)
 			return;
 		if (actor->now > LATEST)
-			fail(sim, CS_UNSUPPORTED);
+			cs_sim_fail(sim, CS_UNSUPPORTED);
 		tell(sim, actor, start);
+	}
+	if (sim->player && sim->status == CS_OK) {
+		sim->player->is_idle(sim, actor);
+		return;
 	}
 	cs_progress_end(sim, actor);
 	if (actor->is_role && sim->status == CS_OK)
@@ -428,6 +443,8 @@ cs_sim_leave(struct cs_sim *sim, struct cs_event *event)
 		cs_sim_advance(sim, actor);
 	else if (actor->awaits == CS_SIM_LEFT)
 		cs_sim_go_on_left(sim, actor);
+	else if (sim->player && event->request >= 0)
+		sim->player->left(sim, actor, last);
 }
 
 int64_t
@@ -451,10 +468,11 @@ cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 {
 	struct cs_sim_actor *actor = &sim->actors[event->to];
 	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain,
-				   .request = -1 }, mine;
+				   .request = -2 - event->request }, mine;
 	struct cs_match *match = match_of(sim, event->to, event->bytes);
-	if (!cs_match_take(match, event->to, event->from, true, &mine)) {
-		cs_sim_put_half(sim, match, event->to, event->from, &message);
+	int key = key_of(event->from, (uint32_t)event->stream);
+	if (!cs_match_take(match, event->to, key, true, &mine)) {
+		cs_sim_put_half(sim, match, event->to, key, &message);
 		return;
 	}
 	meet(sim, event->to, event->from, &mine, &message);

@@ -78,7 +78,7 @@ enum {
 		OPTION_CYCLIC,
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
-	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL,
+	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_PLAY,
 };
 
 static const struct option options[] = {
@@ -104,6 +104,7 @@ static const struct option options[] = {
 	{ "looks", required_argument, NULL, OPTION_LOOKS },
 	{ "poll", required_argument, NULL, OPTION_POLL },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
+	{ "play", no_argument, NULL, OPTION_PLAY },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 	{ NULL, 0, NULL, 0 },
 };
@@ -356,6 +357,7 @@ read_option(int option, struct cs_sim_options *request)
 		request->has_root = true;
 		return read_count("root", optarg, 0, INT_MAX, &call->root);
 	case OPTION_NON_COMMUTATIVE: call->is_commutative = false; break;
+	case OPTION_PLAY: request->plays = true; break;
 	case OPTION_OVERLAP: request->overlaps = true; break;
 	case OPTION_EAGER: return read_number("eager", optarg, 1, (size_t)1 << 40, &request->eager);
 	case OPTION_ARRIVALS: return read_arrivals(optarg, request);

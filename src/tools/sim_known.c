@@ -29,6 +29,12 @@ cs_tool_is_plan(const struct cs_algorithm *algorithm)
 }
 
 bool
+cs_tool_is_played(const struct cs_sim_options *request, const struct cs_algorithm *algorithm)
+{
+	return algorithm && algorithm->run && (request->plays || !algorithm->inner);
+}
+
+bool
 cs_tool_has_effect(const struct cs_algorithm *algorithm, int param)
 {
 	int of_plan = 0;
@@ -153,7 +159,7 @@ cs_request_find(struct cs_sim_options *request)
 	if (colon && !is_sketch)
 		algorithm = cs_algorithm_by_name(request->call.coll, colon + 1);
 	request->algorithm = algorithm;
-	if (algorithm && (is_sketch || cs_tool_is_plan(algorithm)))
+	if (algorithm && (is_sketch || cs_tool_is_plan(algorithm) || algorithm->run))
 		return CS_TOOL_DONE;
 	fprintf(stderr, "collshim-sim: %s: %s; ", what,
 		!colon      ? "names no algorithm"

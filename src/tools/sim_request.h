@@ -12,6 +12,7 @@
 #include "algorithms/algorithm.h"
 #include "sim/call.h"
 #include "sim/model.h"
+#include "sim/play.h"
 #include "sim/sim.h"
 #include "sim/sketch.h"
 #include "trace/imbalance.h"
@@ -34,7 +35,7 @@ struct cs_sim_options {
 	int word_count;
 	size_t memory;
 	size_t eager;
-	bool compares, lists, is_verbose, has_root, has_bytes, overlaps;
+	bool compares, lists, is_verbose, has_root, has_bytes, overlaps, plays, is_json;
 	int model_count;
 	struct cs_model models[CS_REQUEST_MODELS];
 	int arrivals_count; /* 0: all ranks come at once, and that is not asked about */
@@ -51,6 +52,8 @@ struct cs_sim_options {
 int cs_tool_wrong_use(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool cs_tool_is_plan(const struct cs_algorithm *algorithm);
+/* Are its phases played: as asked for, or since it is no plan? */
+bool cs_tool_is_played(const struct cs_sim_options *request, const struct cs_algorithm *algorithm);
 /* Does the parameter change what is simulated? In the node part only parameters that decide which
  * rank reduces are simulated. */
 bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param);

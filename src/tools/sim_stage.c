@@ -131,6 +131,22 @@ unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 	return cs_algorithm_unmet(algorithm, &facts);
 }
 
+static struct cs_sim *
+play(const struct cs_sim_options *request, struct cs_sim_call *call,
+     const struct cs_algorithm *algorithm, const size_t *params, char reason[CS_REASON_TEXT])
+{
+	const struct cs_play_options options = { .params = params, .deaf = -1 };
+	struct cs_sim *sim;
+	const char *why;
+	enum cs_status status = cs_play_create(&sim, call, algorithm, &options, request->memory,
+					       &why);
+	if (status == CS_NO_MEMORY)
+		say_too_large(reason, 0, request->memory);
+	else if (status != CS_OK)
+		snprintf(reason, CS_REASON_TEXT, "%s", why);
+	return sim;
+}
+
 struct cs_sim *
 cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 		 const struct cs_algorithm *algorithm, const size_t *params,
@@ -151,6 +167,8 @@ cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 			snprintf(reason, CS_REASON_TEXT, "refuses this call");
 		return sim;
 	}
+	if (cs_tool_is_played(request, algorithm))
+		return play(request, call, algorithm, params, reason);
 	size_t guessed = 0;
 	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, request->memory);
 	if (status == CS_OK) {
