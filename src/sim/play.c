@@ -352,7 +352,7 @@ make(struct cs_play *play)
 	struct cs_sim *sim = play->sim;
 	size_t ranks = (size_t)sim->ranks;
 	play->ranks = cs_room_take(ranks, sizeof *play->ranks, &sim->left);
-	play->stacks = calloc(ranks, STACK);
+	play->stacks = cs_play_zeros(ranks * STACK);
 	if (!play->ranks || !play->stacks)
 		return CS_NO_MEMORY;
 	enum cs_status status = cs_play_make_teams(play);

@@ -46,7 +46,7 @@ cs_play_make_buffers(struct cs_play *play)
 	}
 	if (!play->options.moves) {
 		/* In pages of zeros, as nobody fills them. */
-		play->shared = calloc(1, send + recv + 2 * CS_CACHE_LINE);
+		play->shared = cs_play_zeros(send + recv + 2 * CS_CACHE_LINE);
 		for (int rank = 0; play->shared && rank < sim->ranks; rank++) {
 			play->ranks[rank].send = play->shared;
 			play->ranks[rank].recv = play->shared + send + CS_CACHE_LINE;

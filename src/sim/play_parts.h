@@ -129,6 +129,8 @@ void cs_play_wake_node(struct cs_play *play, int node);
 
 /* --- play_team.c ------------------------------------------------------------------------------ */
 
+/* At least `bytes` of zeros, of which only what is touched takes memory; NULL: no memory. */
+void *cs_play_zeros(size_t bytes);
 CS_CHECKED enum cs_status cs_play_make_teams(struct cs_play *play);
 void cs_play_drop_teams(struct cs_play *play);
 

@@ -9,11 +9,20 @@
 #define PAGE ((uintptr_t)4096)
 #define TOUCHED ((size_t)32 << 10) /* of a rank's part of its node and of its stack, about */
 
+/* Bytes that malloc always maps, whatever its threshold. */
+#define MAPPED ((size_t)33 << 20)
+
 /* As a team's memory is with the limits of etc/tuning.yaml (comm/teams/shape.c). */
 #define SLOTS 4
 #define SLOT_BYTES ((size_t)512 << 10)
 #define AREA_BYTES ((size_t)4 << 20)
 #define RINGS ((size_t)32 << 20)
+
+void *
+cs_play_zeros(size_t bytes)
+{
+	return calloc(1, bytes > MAPPED ? bytes : MAPPED);
+}
 
 static struct cs_node_shape
 memory_shape(const struct cs_play *play)
@@ -135,7 +144,7 @@ cs_play_make_teams(struct cs_play *play)
 		return CS_NO_MEMORY;
 	sim->left -= TOUCHED * ranks;
 	for (size_t node = 0; node < nodes; node++) /* pages come as they are touched */
-		if (!(play->nodes[node] = calloc(1, bytes + PAGE)))
+		if (!(play->nodes[node] = cs_play_zeros(bytes + PAGE)))
 			return CS_NO_MEMORY;
 	for (int rank = 0; rank < sim->ranks; rank++)
 		make_team(play, rank, &like, bytes);

@@ -56,7 +56,7 @@ static char *
 memory_of(struct cs_play *play, int node)
 {
 	if (!play->windows[node])
-		play->windows[node] = calloc(1, cs_rma_bytes(play->shape.nodes, CS_PLAY_ROOM));
+		play->windows[node] = cs_play_zeros(cs_rma_bytes(play->shape.nodes, CS_PLAY_ROOM));
 	if (!play->windows[node])
 		cs_sim_fail(play->sim, CS_NO_MEMORY);
 	return play->windows[node];

@@ -405,12 +405,13 @@ read_arguments(int argc, char **argv, struct cs_sim_options *request)
 /* A single plan may be larger than anything; malloc shall say so, not the machine. (The sanitizer's
  * own memory is more.) */
 static void
-limit_memory(size_t bytes)
+limit_memory(const struct cs_sim_options *request)
 {
 #ifndef __SANITIZE_ADDRESS__
 	struct rlimit limit;
-	rlim_t wanted = 3 * (rlim_t)bytes + (256 << 20);
-	if (getrlimit(RLIMIT_DATA, &limit) == 0 &&
+	rlim_t wanted = 3 * (rlim_t)request->memory + (256 << 20);
+	/* A player has memory that nobody touches. */
+	if (!cs_tool_is_played(request, request->algorithm) && getrlimit(RLIMIT_DATA, &limit) == 0 &&
 	    (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > wanted)) {
 		limit.rlim_cur = wanted;
 		setrlimit(RLIMIT_DATA, &limit);
@@ -469,7 +470,7 @@ main(int argc, char **argv)
 	if (!request.model_count)
 		request.models[request.model_count++] = cs_models[0];
 	if (!wrong) {
-		limit_memory(request.memory);
+		limit_memory(&request);
 		wrong = request.lists ? cs_tool_list() : simulate(&request);
 	}
 	free(request.words);
