@@ -4,6 +4,7 @@
 
 #include "algorithms/late/posted_receives.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #define PAGE ((uintptr_t)4096)
@@ -84,6 +85,11 @@ take_memory(struct cs_play_rank *rank, const struct cs_node_shape *like, size_t 
 	node->nodes = rank->team.shape.nodes;
 	node->all_ranks = rank->team.shape.ranks;
 	node->watch = &cs_play_watch;
+	/* No pages are mapped in advance. */
+	node->small_mapped = UINT_MAX;
+	for (size_t slot = 0; slot < CS_MAX_SLOTS; slot++)
+		node->slot_populated[slot] = node->areas[CS_AREA_LARGE_SLOTS].populated[slot] =
+			node->areas[CS_AREA_SMALL_SLOTS].populated[slot] = SIZE_MAX;
 }
 
 static void

@@ -407,11 +407,15 @@ read_arguments(int argc, char **argv, struct cs_sim_options *request)
 static void
 limit_memory(const struct cs_sim_options *request)
 {
+	/* A player counts for itself, and has memory that nobody touches. */
+	if (cs_tool_is_played(request, request->algorithm)) {
+		mallopt(M_MMAP_THRESHOLD, 32 << 10); /* it stays so */
+		return;
+	}
 #ifndef __SANITIZE_ADDRESS__
 	struct rlimit limit;
 	rlim_t wanted = 3 * (rlim_t)request->memory + (256 << 20);
-	/* A player has memory that nobody touches. */
-	if (!cs_tool_is_played(request, request->algorithm) && getrlimit(RLIMIT_DATA, &limit) == 0 &&
+	if (getrlimit(RLIMIT_DATA, &limit) == 0 &&
 	    (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > wanted)) {
 		limit.rlim_cur = wanted;
 		setrlimit(RLIMIT_DATA, &limit);
