@@ -57,7 +57,6 @@ stay(struct cs_play_rank *rank, enum cs_play_state state)
 void
 cs_play_do_steps(struct cs_play_rank *rank)
 {
-	rank->is_active = true;
 	rank->state = CS_PLAY_STEPS;
 	cs_sim_advance(rank->play->sim, cs_play_actor(rank));
 	stay(rank, CS_PLAY_STEPS);
@@ -67,7 +66,6 @@ void
 cs_play_catch_up(struct cs_play_rank *rank)
 {
 	struct cs_sim_actor *actor = cs_play_actor(rank);
-	rank->is_active = true;
 	if (actor->now <= rank->play->sim->time)
 		return;
 	rank->state = CS_PLAY_STEPS;
@@ -100,15 +98,16 @@ cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
 
 /* --- what a rank awaits ----------------------------------------------------------------------- */
 
-/* Is it there? *delay: from when it is, if the rank does not look for it itself. */
+/* Is it there? *delay: from when it is, if the rank does not look for it itself. If there is no
+ * word of which to tell, whatever others do may be it. */
 static bool
-is_there(struct cs_play_rank *rank, int64_t *delay)
+is_there(struct cs_play_rank *rank, bool is_active, int64_t *delay)
 {
 	struct cs_node_op *op = &rank->op.node;
 	const struct cs_awaited *awaited = &op->awaited;
 	*delay = rank->play->sim->model->flag;
 	if (rank->waits_for_any)
-		return true;
+		return is_active;
 	if (awaited->local >= 0) {
 		const struct cs_line *line = &cs_node_rank(op->node, awaited->local)
 			->lines[op->number % CS_LINES];
@@ -117,17 +116,17 @@ is_there(struct cs_play_rank *rank, int64_t *delay)
 	}
 	if (awaited->local == CS_AWAITS_FLAG)
 		return atomic_load(awaited->flag) >= awaited->tag;
-	return awaited->local != CS_AWAITS_ALL || cs_node_is_done(op, awaited->tag);
+	return awaited->local == CS_AWAITS_ALL ? cs_node_is_done(op, awaited->tag) : is_active;
 }
 
 void
-cs_play_wake_node(struct cs_play *play, int node)
+cs_play_wake_node(struct cs_play *play, int node, bool is_active)
 {
 	const struct cs_shape *shape = &play->shape;
 	for (int at = shape->first[node]; at < shape->first[node + 1]; at++) {
 		struct cs_play_rank *rank = &play->ranks[shape->order[at]];
 		int64_t delay;
-		if (rank->state == CS_PLAY_WAITS && is_there(rank, &delay) &&
+		if (rank->state == CS_PLAY_WAITS && is_there(rank, is_active, &delay) &&
 		    cs_play_number(rank) != play->options.deaf)
 			cs_play_wake(rank, play->sim->time + delay);
 	}
@@ -184,8 +183,8 @@ told(struct cs_node_op *op, int local, uint64_t step)
 	if (tag <= rank->heard[local])
 		return;
 	rank->heard[local] = tag;
-	rank->is_active = true;
 	if (local == op->node->shape.local) {
+		rank->is_active = true;
 		counts->published++;
 		return;
 	}
@@ -210,17 +209,10 @@ const struct cs_node_watch cs_play_watch = { .told = told, .work = work };
 static void
 finish(struct cs_play_rank *rank)
 {
-	struct cs_op *op = &rank->op;
-	unsigned char before[CS_OP_STATE_BYTES];
-	for (;;) {
-		cs_phase *const *phase = op->phase;
-		memcpy(before, op->state, sizeof before);
-		rank->known_at = INT64_MAX;
-		if (cs_op_step(op) == CS_OK)
-			return;
-		rank->is_active = rank->is_active || op->phase != phase ||
-				  memcmp(before, op->state, sizeof before);
+	rank->known_at = INT64_MAX;
+	while (cs_op_step(&rank->op) == CS_AGAIN) {
 		wait(rank, false);
+		rank->known_at = INT64_MAX;
 	}
 }
 
@@ -229,7 +221,6 @@ body(void *context)
 {
 	struct cs_play_rank *rank = context;
 	struct cs_op *op = &rank->op;
-	rank->known_at = INT64_MAX;
 	cs_play_make_call(rank);
 	rank->play->algorithm->run(op, rank->play->params);
 	if (op->node.extras & CS_OP_GOES_ON)
@@ -238,6 +229,20 @@ body(void *context)
 	cs_op_fini(op);
 	rank->is_active = true;
 	rank->state = CS_PLAY_OVER;
+}
+
+/* Has the rank come further in its turn, which others of its node may see? */
+static bool
+has_moved(struct cs_play_rank *rank)
+{
+	const struct cs_op *op = &rank->op;
+	bool is_same = op->phase == rank->phase &&
+		       !memcmp(rank->before, op->state, sizeof rank->before);
+	if (!is_same) {
+		rank->phase = op->phase;
+		memcpy(rank->before, op->state, sizeof rank->before);
+	}
+	return !is_same || rank->is_active;
 }
 
 static void
@@ -254,8 +259,8 @@ resume(struct cs_sim *sim, const struct cs_event *event)
 	current = rank;
 	cs_fiber_resume(rank->fiber);
 	current = NULL;
-	if (rank->is_active && sim->status == CS_OK)
-		cs_play_wake_node(rank->play, rank->team.shape.node);
+	if (sim->status == CS_OK)
+		cs_play_wake_node(rank->play, rank->team.shape.node, has_moved(rank));
 }
 
 /* --- a run ------------------------------------------------------------------------------------ */

@@ -63,6 +63,8 @@ struct cs_play_rank {
 	int64_t known_at; /* soonest end of a request that was asked for too early */
 	bool waits_for_any; /* within a phase: for whatever changes on its node */
 	bool is_active;   /* has done something in this turn that others may see */
+	cs_phase *const *phase; /* and its state, after its last turn */
+	unsigned char before[CS_OP_STATE_BYTES];
 	size_t paid;      /* bytes of reductions that are to be done, with `moves` */
 	uint64_t *heard;  /* by local rank: call and step of its line that was found last */
 	struct cs_play_message *messages;
@@ -124,8 +126,8 @@ void cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes);
 _Noreturn void cs_play_give_up(struct cs_play_rank *rank, const char *why);
 /* Gives a rank that waits its turn at that time, unless it has one before. */
 void cs_play_wake(struct cs_play_rank *rank, int64_t at);
-/* Something has changed in the node's memory. */
-void cs_play_wake_node(struct cs_play *play, int node);
+/* The node's memory may have changed; `is_active`: or what ranks wait for that has no word. */
+void cs_play_wake_node(struct cs_play *play, int node, bool is_active);
 
 /* --- play_team.c ------------------------------------------------------------------------------ */
 

@@ -80,7 +80,7 @@ cs_play_land(struct cs_sim *sim, const struct cs_event *event)
 	atomic_fetch_add((_Atomic uint64_t *)(void *)counter, message->growth.by);
 	message->is_on_way = false;
 	cs_play_forget(rank, event->request);
-	cs_play_wake_node(play, node);
+	cs_play_wake_node(play, node, true);
 }
 
 struct cs_rma_window *
