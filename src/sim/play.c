@@ -57,6 +57,7 @@ stay(struct cs_play_rank *rank, enum cs_play_state state)
 void
 cs_play_do_steps(struct cs_play_rank *rank)
 {
+	rank->does = true;
 	rank->state = CS_PLAY_STEPS;
 	cs_sim_advance(rank->play->sim, cs_play_actor(rank));
 	stay(rank, CS_PLAY_STEPS);
@@ -66,6 +67,7 @@ void
 cs_play_catch_up(struct cs_play_rank *rank)
 {
 	struct cs_sim_actor *actor = cs_play_actor(rank);
+	rank->does = true;
 	if (actor->now <= rank->play->sim->time)
 		return;
 	rank->state = CS_PLAY_STEPS;
@@ -209,10 +211,14 @@ const struct cs_node_watch cs_play_watch = { .told = told, .work = work };
 static void
 finish(struct cs_play_rank *rank)
 {
-	rank->known_at = INT64_MAX;
-	while (cs_op_step(&rank->op) == CS_AGAIN) {
-		wait(rank, false);
+	for (;;) {
 		rank->known_at = INT64_MAX;
+		rank->does = false;
+		if (cs_op_step(&rank->op) == CS_OK)
+			return;
+		/* A look that has found nothing wakes nobody. */
+		rank->is_active = rank->is_active || rank->does;
+		wait(rank, false);
 	}
 }
 
@@ -235,13 +241,8 @@ body(void *context)
 static bool
 has_moved(struct cs_play_rank *rank)
 {
-	const struct cs_op *op = &rank->op;
-	bool is_same = op->phase == rank->phase &&
-		       !memcmp(rank->before, op->state, sizeof rank->before);
-	if (!is_same) {
-		rank->phase = op->phase;
-		memcpy(rank->before, op->state, sizeof rank->before);
-	}
+	bool is_same = rank->op.phase == rank->phase;
+	rank->phase = rank->op.phase;
 	return !is_same || rank->is_active;
 }
 

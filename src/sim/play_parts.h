@@ -63,8 +63,8 @@ struct cs_play_rank {
 	int64_t known_at; /* soonest end of a request that was asked for too early */
 	bool waits_for_any; /* within a phase: for whatever changes on its node */
 	bool is_active;   /* has done something in this turn that others may see */
-	cs_phase *const *phase; /* and its state, after its last turn */
-	unsigned char before[CS_OP_STATE_BYTES];
+	bool does;        /* anything, since it was stepped */
+	cs_phase *const *phase; /* after its last turn */
 	size_t paid;      /* bytes of reductions that are to be done, with `moves` */
 	uint64_t *heard;  /* by local rank: call and step of its line that was found last */
 	struct cs_play_message *messages;
