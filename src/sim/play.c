@@ -30,6 +30,7 @@ give_turn(struct cs_play_rank *rank, int64_t at)
 void
 cs_play_wake(struct cs_play_rank *rank, int64_t at)
 {
+	rank->is_behind = rank->is_behind || rank->state == CS_PLAY_STEPS;
 	if (rank->state == CS_PLAY_WAITS && at < rank->turn_at)
 		give_turn(rank, at);
 }
@@ -84,18 +85,34 @@ cs_play_give_up(struct cs_play_rank *rank, const char *why)
 }
 
 void
-cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
+cs_play_settle(struct cs_play_rank *rank)
 {
 	struct cs_sim *sim = rank->play->sim;
+	for (int reduces = 0; reduces < 2; reduces++) {
+		size_t bytes = rank->owed[reduces];
+		if (!bytes)
+			continue;
+		rank->owed[reduces] = 0;
+		cs_sim_add_step(sim, cs_play_number(rank),
+				reduces ? CS_NODE_REDUCE : CS_NODE_COPY, 0, bytes);
+		if (sim->added != CS_OK)
+			cs_sim_fail(sim, sim->added);
+		cs_play_do_steps(rank);
+	}
+}
+
+/* Short work is put off until it takes as long as a flag, or something else takes time. */
+void
+cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
+{
+	const struct cs_model *model = rank->play->sim->model;
 	struct cs_play_counts *counts = &rank->play->counts;
 	*(reduces ? &counts->reduced : &counts->copied) += bytes;
-	if (!bytes)
-		return;
-	cs_sim_add_step(sim, cs_play_number(rank), reduces ? CS_NODE_REDUCE : CS_NODE_COPY, 0,
-			bytes);
-	if (sim->added != CS_OK)
-		cs_sim_fail(sim, sim->added);
-	cs_play_do_steps(rank);
+	rank->owed[reduces] += bytes;
+	double femtoseconds = (double)rank->owed[0] * (double)model->copy +
+			      (double)rank->owed[1] * (double)model->reduce;
+	if (femtoseconds >= 1e3 * (double)model->flag)
+		cs_play_settle(rank);
 }
 
 /* --- what a rank awaits ----------------------------------------------------------------------- */
@@ -128,26 +145,38 @@ cs_play_wake_node(struct cs_play *play, int node, bool is_active)
 	for (int at = shape->first[node]; at < shape->first[node + 1]; at++) {
 		struct cs_play_rank *rank = &play->ranks[shape->order[at]];
 		int64_t delay;
-		if (rank->state == CS_PLAY_WAITS && is_there(rank, is_active, &delay) &&
-		    cs_play_number(rank) != play->options.deaf)
+		bool is_deaf = cs_play_number(rank) == play->options.deaf;
+		rank->is_behind = rank->is_behind || is_active;
+		if (rank->state == CS_PLAY_WAITS && !is_deaf && is_there(rank, is_active, &delay))
 			cs_play_wake(rank, play->sim->time + delay);
 	}
 }
 
-/* A wait drives the rank's messages. */
+/* A wait drives the rank's messages. It is none if something has come since the rank looked for it,
+ * in a turn before. */
 static void
 wait(struct cs_play_rank *rank, bool for_any)
 {
 	struct cs_sim_actor *actor = cs_play_actor(rank);
+	int64_t delay;
+	cs_play_settle(rank);
+	bool is_here = !for_any && (rank->is_behind || is_there(rank, false, &delay)) &&
+		       cs_play_number(rank) != rank->play->options.deaf;
+	if (is_here && (rank->does || !rank->has_stayed)) {
+		rank->has_stayed = !rank->does;
+		return;
+	}
 	rank->waits_for_any = for_any;
 	rank->turn_at = INT64_MAX;
 	rank->state = CS_PLAY_WAITS;
 	actor->awaits = CS_SIM_FLAG;
 	cs_progress_enter(rank->play->sim, actor);
+	if (is_here) /* and it was not that */
+		cs_play_wake(rank, rank->play->sim->time + rank->play->sim->model->flag + 1);
 	if (rank->known_at != INT64_MAX)
 		cs_play_wake(rank, rank->known_at);
 	stay(rank, CS_PLAY_WAITS);
-	rank->waits_for_any = false;
+	rank->waits_for_any = rank->has_stayed = false;
 }
 
 /* The host's progress, within a phase that waits: whatever comes next. */
@@ -191,6 +220,7 @@ told(struct cs_node_op *op, int local, uint64_t step)
 		return;
 	}
 	counts->heard++;
+	cs_play_settle(rank);
 	cs_play_actor(rank)->now += rank->play->sim->model->flag;
 	cs_play_catch_up(rank);
 }
@@ -213,7 +243,7 @@ finish(struct cs_play_rank *rank)
 {
 	for (;;) {
 		rank->known_at = INT64_MAX;
-		rank->does = false;
+		rank->does = rank->is_behind = false;
 		if (cs_op_step(&rank->op) == CS_OK)
 			return;
 		/* A look that has found nothing wakes nobody. */
@@ -231,6 +261,7 @@ body(void *context)
 	rank->play->algorithm->run(op, rank->play->params);
 	if (op->node.extras & CS_OP_GOES_ON)
 		finish(rank);
+	cs_play_settle(rank);
 	cs_node_op_fini(&op->node);
 	cs_op_fini(op);
 	rank->is_active = true;
@@ -284,7 +315,7 @@ begin(struct cs_sim *sim, const int64_t *starts)
 		actor->count = actor->next = 0;
 		actor->now = starts ? starts[number] : 0;
 		rank->state = CS_PLAY_STEPS;
-		rank->paid = 0;
+		rank->paid = rank->owed[0] = rank->owed[1] = 0;
 		cs_fiber_drop(rank->fiber);
 		rank->fiber = cs_fiber_make(body, rank, play->stacks + STACK * (size_t)number,
 					    STACK);

@@ -8,9 +8,10 @@
  *
  * A rank has its turn when the simulated time is its own, so ranks see each other's words in the
  * order of simulated time: who comes first or last is who would. Whatever a phase writes into the
- * node's memory is seen by ranks that wait for it model.flag later. It costs nothing else, nor do
- * up to 48 bytes in a line. Calls are blocking ones, by the script also where the library has a
- * form without one (`fast`). Not played: collectives of the MPI between nodes, single copy,
+ * node's memory is seen by ranks that wait for it model.flag later, and costs nothing else, nor do
+ * up to 48 bytes in a line. Copies that take less than model.flag are put off until they do
+ * together. Calls are blocking ones, by the script also where the library has a form without one
+ * (`fast`). Not played: collectives of the MPI between nodes, single copy,
  * multicast, and the exchange of sizes of gatherv, scatterv and alltoallv.
  *
  * Messages whose receiver does not know the sender, and words, leave at once also with model.rndv.

@@ -64,7 +64,10 @@ struct cs_play_rank {
 	bool waits_for_any; /* within a phase: for whatever changes on its node */
 	bool is_active;   /* has done something in this turn that others may see */
 	bool does;        /* anything, since it was stepped */
+	bool has_stayed;  /* has looked again, and found nothing */
+	bool is_behind;   /* something has come or changed since then */
 	cs_phase *const *phase; /* after its last turn */
+	size_t owed[2];   /* bytes copied and reduced whose time has not been taken */
 	size_t paid;      /* bytes of reductions that are to be done, with `moves` */
 	uint64_t *heard;  /* by local rank: call and step of its line that was found last */
 	struct cs_play_message *messages;
@@ -122,6 +125,8 @@ void cs_play_do_steps(struct cs_play_rank *rank);
 /* Returns when the simulated time is the rank's own. */
 void cs_play_catch_up(struct cs_play_rank *rank);
 void cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes);
+/* Takes the time of all work that was put off. */
+void cs_play_settle(struct cs_play_rank *rank);
 /* Ends a run: an error of the program. The rank's fiber does not go on. */
 _Noreturn void cs_play_give_up(struct cs_play_rank *rank, const char *why);
 /* Gives a rank that waits its turn at that time, unless it has one before. */

@@ -109,6 +109,7 @@ do_step(struct cs_play_rank *rank, enum cs_step_kind kind, int peer, size_t byte
 {
 	struct cs_sim *sim = rank->play->sim;
 	struct cs_sim_actor *actor = cs_play_actor(rank);
+	cs_play_settle(rank);
 	cs_sim_add_message(sim, cs_play_number(rank), kind, peer, bytes, message);
 	if (sim->added != CS_OK)
 		cs_sim_fail(sim, sim->added);
@@ -125,6 +126,7 @@ cs_play_post(struct cs_play_rank *rank, int32_t message, int to, size_t bytes,
 					  .stream = stream & 3,
 					  .request = (uint32_t)message &
 						     (CS_SIM_MOST_REQUESTS - 1) };
+	cs_play_settle(rank);
 	rank->messages[message].is_on_way = true;
 	cs_sim_start(rank->play->sim, cs_play_actor(rank), &step);
 	cs_play_catch_up(rank);

@@ -54,9 +54,9 @@ int cs_tool_wrong_use(const char *format, ...) __attribute__((format(printf, 1, 
 bool cs_tool_is_plan(const struct cs_algorithm *algorithm);
 /* Are its phases played: as asked for, or since it is no plan? */
 bool cs_tool_is_played(const struct cs_sim_options *request, const struct cs_algorithm *algorithm);
-/* Does the parameter change what is simulated? In the node part only parameters that decide which
- * rank reduces are simulated. */
-bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param);
+/* Does the parameter change what is simulated? In the node part of a plan only parameters that
+ * decide which rank reduces do. */
+bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param, bool is_played);
 const char *cs_tool_bytes_meaning(enum cs_coll coll);
 int cs_tool_list(void);
 /* Number i of what the simulator alone has, NULL behind the last; and by name, or NULL. */

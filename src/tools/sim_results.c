@@ -53,7 +53,8 @@ cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *para
 	printf("  %-22s %s:%s", "algorithm", cs_colls[request->call.coll].name,
 	       request->algorithm->name);
 	for (int i = 0; i < CS_MAX_PARAMS && known[i].name; i++)
-		if (cs_tool_has_effect(request->algorithm, i))
+		if (cs_tool_has_effect(request->algorithm, i,
+				       cs_tool_is_played(request, request->algorithm)))
 			printf(":%s=%s", known[i].name, cs_bytes_text(size, params[i]));
 	puts(request->overlaps ? ", copies out overlap messages" : "");
 	if (request->eager)
