@@ -236,10 +236,6 @@ cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer, 
 	if (sim->added != CS_OK || (is_work && !amount))
 		return;
 	bool is_bad = kind == CS_NODE_AWAIT && !can_await(sim, rank, peer, amount);
-	if (kind >= CS_NODE_FIRST && kind <= CS_NODE_LEAD)
-		is_bad = !can_await(sim, rank, peer, 1) || !sim->actors[peer].is_role;
-	if (kind == CS_NODE_ASK)
-		is_bad = !sim->serve || peer != sim->serve->server;
 	if (is_bad)
 		sim->added = CS_BAD_INPUT;
 	else if ((actor->count == actor->room && !grow(sim, actor, AT_ONCE)) ||
@@ -265,12 +261,6 @@ cs_sim_add_message(struct cs_sim *sim, int rank, enum cs_step_kind kind, int pee
 		sim->added = CS_NO_MEMORY;
 	else
 		append(actor, (int)kind, bytes, peer, request);
-}
-
-void
-cs_sim_make_role(struct cs_sim *sim, int rank)
-{
-	sim->actors[rank].is_role = true;
 }
 
 enum cs_status

@@ -85,6 +85,15 @@ cs_play_give_up(struct cs_play_rank *rank, const char *why)
 }
 
 void
+cs_play_drop_steps(struct cs_play_rank *rank)
+{
+	struct cs_sim_actor *actor = cs_play_actor(rank);
+	/* Requests that are held need theirs. */
+	if (!actor->held && actor->next == actor->count)
+		actor->next = actor->count = 0;
+}
+
+void
 cs_play_settle(struct cs_play_rank *rank)
 {
 	struct cs_sim *sim = rank->play->sim;
@@ -93,6 +102,7 @@ cs_play_settle(struct cs_play_rank *rank)
 		if (!bytes)
 			continue;
 		rank->owed[reduces] = 0;
+		cs_play_drop_steps(rank);
 		cs_sim_add_step(sim, cs_play_number(rank),
 				reduces ? CS_NODE_REDUCE : CS_NODE_COPY, 0, bytes);
 		if (sim->added != CS_OK)

@@ -122,6 +122,8 @@ extern const struct cs_node_watch cs_play_watch;
 struct cs_play_rank *cs_play_current(void);
 /* Lets the simulator do the steps that were added to the rank, and returns when they are over. */
 void cs_play_do_steps(struct cs_play_rank *rank);
+/* Steps that are over take no memory. To be called before one is added. */
+void cs_play_drop_steps(struct cs_play_rank *rank);
 /* Returns when the simulated time is the rank's own. */
 void cs_play_catch_up(struct cs_play_rank *rank);
 void cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes);

@@ -110,6 +110,7 @@ do_step(struct cs_play_rank *rank, enum cs_step_kind kind, int peer, size_t byte
 	struct cs_sim *sim = rank->play->sim;
 	struct cs_sim_actor *actor = cs_play_actor(rank);
 	cs_play_settle(rank);
+	cs_play_drop_steps(rank);
 	cs_sim_add_message(sim, cs_play_number(rank), kind, peer, bytes, message);
 	if (sim->added != CS_OK)
 		cs_sim_fail(sim, sim->added);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #define LATEST (INT64_MAX / 4) /* sums of two never overflow */
-#define ASK_BYTES 8            /* who asks */
 
 #define later cs_sim_later
 
@@ -158,7 +157,7 @@ cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim
 static bool
 send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
-	bool is_met = cs_progress_meets(sim, step->peer, step->bytes);
+	bool is_met = cs_progress_meets(sim, step->bytes);
 	if (is_met && !cs_progress_catch_up(sim, actor))
 		return false;
 	if (is_met && sim->model->rts)
@@ -172,22 +171,13 @@ void
 cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what)
 {
 	int64_t last;
-	if (launch(sim, actor, to, bytes, what, CS_STREAM_FIRST, &last))
-		actor->pending++;
-	else
-		actor->left_at = later(actor->left_at, last);
-}
-
-int64_t
-cs_sim_receive_time(const struct cs_sim *sim, int from, int to)
-{
-	return sim->model->level[level_of(sim, from, to)].o_recv;
+	launch(sim, actor, to, bytes, what, CS_STREAM_FIRST, &last);
 }
 
 static struct cs_match *
-match_of(struct cs_sim *sim, int to, uint64_t bytes)
+match_of(struct cs_sim *sim, uint64_t bytes)
 {
-	return cs_progress_meets(sim, to, bytes) ? &sim->meetings[CS_MEETING_DATA] : &sim->match;
+	return cs_progress_meets(sim, bytes) ? &sim->meetings[CS_MEETING_DATA] : &sim->match;
 }
 
 /* A receive and its message have met. */
@@ -220,14 +210,14 @@ static bool
 receive(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	int rank = (int)(actor - sim->actors);
-	bool is_met = cs_progress_meets(sim, rank, step->bytes);
+	bool is_met = cs_progress_meets(sim, step->bytes);
 	if (is_met && !cs_progress_catch_up(sim, actor))
 		return false;
 	struct cs_half mine = { .bytes = step->bytes, .request = (int32_t)step->request }, message;
 	actor->requests[step->request] = (struct cs_sim_request){ .is_receive = true,
 							   .level = (uint8_t)level_of(sim, rank,
 										      step->peer) };
-	struct cs_match *match = match_of(sim, rank, step->bytes);
+	struct cs_match *match = match_of(sim, step->bytes);
 	int key = key_of(step->peer, step->stream);
 	if (cs_match_take(match, rank, key, false, &message))
 		meet(sim, rank, step->peer, &mine, &message);
@@ -308,50 +298,6 @@ await(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *
 	return true;
 }
 
-/* Steps that others decide on: who awaits what. */
-static void
-begin_decided(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
-{
-	switch (step->kind) {
-	case CS_NODE_FIRST:
-	case CS_NODE_LAST:
-	case CS_NODE_LEAD:
-		actor->awaits = CS_SIM_TICKET;
-		cs_sim_put_look(sim, actor, CS_STAGE_TICKET);
-		break;
-	case CS_NODE_SERVE:
-		actor->awaits = CS_SIM_CLIENTS;
-		cs_sim_put_look(sim, actor, CS_STAGE_SERVE);
-		break;
-	case CS_NODE_ASK:
-		actor->awaits = CS_SIM_SERVED;
-		cs_sim_post(sim, actor, step->peer, ASK_BYTES, CS_MESSAGE_ASKS);
-		break;
-	case CS_NODE_FORWARD:
-		actor->awaits = CS_SIM_SERVED;
-		cs_sim_put_look(sim, actor, CS_STAGE_FORWARD);
-		break;
-	default:
-		actor->awaits = CS_SIM_EXCHANGED;
-		cs_sim_put_look(sim, actor, CS_STAGE_READY);
-		break;
-	}
-}
-
-/* Ends a role, so that its leader continues. */
-static void
-end_role(struct cs_sim *sim, struct cs_sim_actor *role)
-{
-	if (role->leader == CS_SIM_NOBODY)
-		return;
-	struct cs_sim_actor *leader = &sim->actors[role->leader];
-	int64_t start = leader->now;
-	role->leader = CS_SIM_NOBODY;
-	leader->now = role->now;
-	leader->chain = role->chain;
-	cs_sim_go_on(sim, leader, start);
-}
-
 void
 cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 {
@@ -368,7 +314,7 @@ cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 		case CS_NODE_AWAIT: is_done = await(sim, actor, step); break;
 		case CS_STEP_COPY:
 		case CS_STEP_REDUCE: is_done = work(sim, actor, step); break;
-		default: begin_decided(sim, actor, step); return;
+		default: break;
 		}
 		if (!is_done)
 			return;
@@ -381,8 +327,6 @@ cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 		return;
 	}
 	cs_progress_end(sim, actor);
-	if (actor->is_role && sim->status == CS_OK)
-		end_role(sim, actor);
 }
 
 void
@@ -391,18 +335,6 @@ cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start)
 	tell(sim, actor, start);
 	actor->next++;
 	cs_sim_advance(sim, actor);
-}
-
-void
-cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor)
-{
-	int64_t start = actor->now;
-	if (actor->pending) {
-		actor->awaits = CS_SIM_LEFT;
-		return;
-	}
-	actor->now = later(actor->now, actor->left_at);
-	cs_sim_go_on(sim, actor, start);
 }
 
 /* ---- a message's way ------------------------------------------------------------------------- */
@@ -432,9 +364,6 @@ cs_sim_leave(struct cs_sim *sim, struct cs_event *event)
 	if (event->request >= 0) {
 		actor->requests[event->request].at = last;
 		actor->requests[event->request].is_done = true;
-	} else {
-		actor->pending--;
-		actor->left_at = later(actor->left_at, last);
 	}
 	event->at = first + model->level[is_inter ? CS_INTER : CS_INTRA].L;
 	event->last = last + model->level[is_inter ? CS_INTER : CS_INTRA].L;
@@ -442,8 +371,6 @@ cs_sim_leave(struct cs_sim *sim, struct cs_event *event)
 	cs_sim_put(sim, event);
 	if (event->request >= 0 && actor->awaits == event->request)
 		cs_sim_advance(sim, actor);
-	else if (actor->awaits == CS_SIM_LEFT)
-		cs_sim_go_on_left(sim, actor);
 	else if (sim->player && event->request >= 0)
 		sim->player->left(sim, actor, last);
 }
@@ -470,7 +397,7 @@ cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 	struct cs_sim_actor *actor = &sim->actors[event->to];
 	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain,
 				   .request = -2 - event->request }, mine;
-	struct cs_match *match = match_of(sim, event->to, event->bytes);
+	struct cs_match *match = match_of(sim, event->bytes);
 	int key = key_of(event->from, (uint32_t)event->stream);
 	if (!cs_match_take(match, event->to, key, true, &mine)) {
 		cs_sim_put_half(sim, match, event->to, key, &message);

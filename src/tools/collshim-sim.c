@@ -219,15 +219,13 @@ static int
 check_compute(const struct cs_sim_options *request)
 {
 	const struct cs_sim_compute *compute = &request->compute;
-	struct cs_sketch sketch;
-	size_t params[CS_MAX_PARAMS] = { 0 };
 	bool computes = compute->time || request->compute_factor > 0;
 	if (!computes && (compute->looks || compute->poll))
 		return cs_tool_wrong_use("--looks, --poll: expected --compute as well");
 	if (computes && (!request->algorithm || request->arrivals_count ||
-			 cs_tool_is_sketch(request->algorithm, params, &sketch)))
-		return cs_tool_wrong_use("--compute: expected one algorithm that is no sketch, and "
-					 "no --arrivals");
+			 cs_tool_is_played(request, request->algorithm)))
+		return cs_tool_wrong_use("--compute: expected one algorithm that is a plan, and no "
+					 "--arrivals and --play");
 	return CS_TOOL_DONE;
 }
 

@@ -4,8 +4,7 @@
  *   collshim-sim.c reads the arguments -> sim_known.c algorithm and parameters -> sim_stage.c plans
  *   of all ranks
  *                                      -> sim_results.c runs them with each model, and prints; with
- *                                         late ranks sim_arrivals.c
- *   sim_sketches.c: what the simulator alone has */
+ *                                         late ranks sim_arrivals.c */
 #ifndef CS_TOOLS_SIM_REQUEST_H
 #define CS_TOOLS_SIM_REQUEST_H
 
@@ -14,7 +13,6 @@
 #include "sim/model.h"
 #include "sim/play.h"
 #include "sim/sim.h"
-#include "sim/sketch.h"
 #include "trace/imbalance.h"
 
 #include <stdbool.h>
@@ -59,12 +57,6 @@ bool cs_tool_is_played(const struct cs_sim_options *request, const struct cs_alg
 bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param, bool is_played);
 const char *cs_tool_bytes_meaning(enum cs_coll coll);
 int cs_tool_list(void);
-/* Number i of what the simulator alone has, NULL behind the last; and by name, or NULL. */
-const struct cs_algorithm *cs_tool_sketch_at(size_t i);
-const struct cs_algorithm *cs_tool_sketch_by_name(enum cs_coll coll, const char *name);
-/* Is it one of these? *sketch with the values of its parameters then. */
-bool cs_tool_is_sketch(const struct cs_algorithm *algorithm, const size_t *params,
-		       struct cs_sketch *sketch);
 /* Names of the collective's algorithms that are plans, on stderr. */
 void cs_tool_offer(enum cs_coll coll);
 void cs_tool_fallbacks(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm);

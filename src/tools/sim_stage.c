@@ -158,15 +158,6 @@ cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 		snprintf(reason, CS_REASON_TEXT, "cannot serve: %s", need);
 		return NULL;
 	}
-	struct cs_sketch sketch;
-	if (cs_tool_is_sketch(algorithm, params, &sketch)) {
-		enum cs_status made = cs_sketch_create(&sim, call, &sketch, request->memory);
-		if (made == CS_NO_MEMORY)
-			say_too_large(reason, 0, request->memory);
-		else if (made != CS_OK)
-			snprintf(reason, CS_REASON_TEXT, "refuses this call");
-		return sim;
-	}
 	if (cs_tool_is_played(request, algorithm))
 		return play(request, call, algorithm, params, reason);
 	size_t guessed = 0;
