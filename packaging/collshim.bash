@@ -18,7 +18,7 @@ _collshim_options()
 	collshim-sim) echo --compare --list --version --help --nodes=ANY --ppn=ANY --cyclic \
 		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \
 		--eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
-		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY \
+		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY --play --json \
 		--poll=ANY --memory=ANY --verbose;;
 	collshim-bench.*) echo --collectives=COLLECTIVES --sizes=ANY --time=ANY \
 		"--root=0|last|rotate" --distribution=DISTRIBUTIONS --cases=CALL --from-first \

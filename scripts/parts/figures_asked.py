@@ -231,7 +231,7 @@ BCAST = {"Hier.": ("bcast:hier:binomial:barrier=1 --play", 0.49, 0.51, 0.57),
          "One-Sided": ("bcast:hier:dynamic",), "by words": ("bcast:hier:dynamic:rma=0",),
          "Pat.": ("bcast:patarasuk-yuan:serial=1",),
          "Pat. OL": ("bcast:hier:patarasuk-yuan:serial=1",),
-         "Pat. DL": ("bcast:hier:dynamic:serial=1",)}
+         "Pat. DL": ("bcast:hier:dynamic:serial=1:rma=0",)}
 ALLTOALL = {"Isend Hier.": ("alltoall:hier:scattered --play", 1.5, 2.1, 3.6),
             "Hier. aware": ("alltoall:hier:opportunistic", 2.8, 4.7, 8.4),
             "aware, waits": ("alltoall:hier:opportunistic:barrier=1",)}

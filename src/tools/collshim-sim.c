@@ -68,6 +68,10 @@ static const char usage[] =
 	"  --poll TIME          at its begin and looks ranks stay so long at most until their "
 	"messages have met their\n"
 	"                       receivers (default: 0us; --model rndv=BYTES)\n"
+	"  --play               the library's own phases are stepped, rank by rank, in place of plans "
+	"and counts; so are\n"
+	"                       algorithms that are no plans (played: see --list)\n"
+	"  --json               one algorithm: the results as JSON\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, with each model; how\n"
@@ -79,6 +83,7 @@ enum {
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
 	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_PLAY,
+	OPTION_JSON,
 };
 
 static const struct option options[] = {
@@ -105,6 +110,7 @@ static const struct option options[] = {
 	{ "poll", required_argument, NULL, OPTION_POLL },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
 	{ "play", no_argument, NULL, OPTION_PLAY },
+	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 	{ NULL, 0, NULL, 0 },
 };
@@ -274,7 +280,13 @@ check_way(const struct cs_sim_options *request)
 	bool is_allgather = request->call.coll == CS_ALLGATHER ||
 			    request->call.coll == CS_ALLGATHERV;
 	bool is_hier = request->algorithm && request->algorithm->inner;
-	if (request->overlaps && !(is_hier && is_allgather))
+	if (request->plays && !cs_tool_is_played(request, request->algorithm))
+		return cs_tool_wrong_use("--play: expected one algorithm with phases of its own, as "
+					 "bcast:hier:binomial");
+	if (request->is_json && (!request->algorithm || request->compute.time ||
+				 request->compute_factor > 0))
+		return cs_tool_wrong_use("--json: expected one algorithm, and no --compute");
+	if (request->overlaps && (!(is_hier && is_allgather) || request->plays))
 		return cs_tool_wrong_use("--overlap: expected a hierarchical allgather or "
 					 "allgatherv, as allgather:hier:ring");
 	if (request->eager && (is_hier || !request->algorithm))
@@ -356,6 +368,7 @@ read_option(int option, struct cs_sim_options *request)
 		return read_count("root", optarg, 0, INT_MAX, &call->root);
 	case OPTION_NON_COMMUTATIVE: call->is_commutative = false; break;
 	case OPTION_PLAY: request->plays = true; break;
+	case OPTION_JSON: request->is_json = true; break;
 	case OPTION_OVERLAP: request->overlaps = true; break;
 	case OPTION_EAGER: return read_number("eager", optarg, 1, (size_t)1 << 40, &request->eager);
 	case OPTION_ARRIVALS: return read_arrivals(optarg, request);

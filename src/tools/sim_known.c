@@ -38,7 +38,7 @@ bool
 cs_tool_has_effect(const struct cs_algorithm *algorithm, int param, bool is_played)
 {
 	int of_plan = 0;
-	if (!algorithm->inner || is_played)
+	if (!algorithm->inner || (is_played && !algorithm->params[param].is_within_nodes))
 		return true;
 	while (of_plan < CS_MAX_PARAMS && algorithm->inner->params[of_plan].name)
 		of_plan++;
@@ -192,11 +192,10 @@ set_param(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, bo
 		return refuse_param(algorithm, is_played, word);
 	const struct cs_param *param = &algorithm->params[i];
 	if (!cs_tool_has_effect(algorithm, i, is_played))
-		return cs_tool_wrong_use("%s: has no effect without --play, as %s", word,
-					 param->is_within_nodes ? "one rank of each node is "
-								  "between nodes"
-							: "node steps are simulated in one piece, "
-							  "by one leader");
+		return cs_tool_wrong_use("%s: has no effect%s", word, param->is_within_nodes
+					 ? ", as one rank of each node is between nodes"
+					 : " without --play, as node steps are simulated in "
+					   "one piece, by one leader");
 	if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low ||
 	    value > param->high)
 		return cs_tool_wrong_use("%s: expected a number from %s to %s", word,
