@@ -94,8 +94,7 @@ struct cs_node {
 	char *ranks;       /* rank heads and rings, rank_stride apart */
 	size_t rank_stride, slot_stride;
 	struct cs_rank_head *self;
-	void *table; /* CS_NODE_TABLE bytes, behind the areas, filled by local rank 0 before the
-		      * first call; NULL: none, on one node */
+	void *table; /* CS_NODE_TABLE bytes, by local rank 0 before the first call; NULL: none */
 	struct cs_node_facts facts;
 	bool is_readable; /* single copy works between all local ranks, as agreed */
 	uint64_t key; /* of processes and shape, for shm/pool.h; 0: not known */

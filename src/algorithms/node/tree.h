@@ -15,7 +15,7 @@
 #include "algorithms/levels.h"
 #include "algorithms/op.h"
 
-/* Who compares sizes, and how a line tells them: ranks of wrong programs differ in them. */
+/* Sizes as a line tells them, and comparison: ranks of wrong programs differ in them. */
 enum cs_tree_sizes {
 	CS_TREE_ALIKE,  /* the signature has the size; a rank that finds another one stops, and so
 			 * do all that read its lines (cs_node_look_alike) */
