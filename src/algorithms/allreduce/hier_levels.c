@@ -2,14 +2,15 @@
  * a cache, a package and the node (node/tree.h).
  *
  *   barrier     collect nothing, tell nothing        bcast      tell the vector
- *   reduce      collect vectors; the root reduces    gather     collect blocks
+ *   reduce      collect vectors, add them up         gather     collect blocks
  *   allreduce   the same, tell the sum               scatter    tell each subtree its blocks
  *   allgather   collect blocks, tell all of them
  *
  * Lines read: 2 (p - 1) for a barrier where flat has p (p - 1), and no rank reads, or is read by,
- * more than its group's members. Vectors are reduced by one rank, in rank order, with the bits of
- * hier:host. Costs two to four hops more in a row; hence for many ranks (docs/tuning.md). All else
- * is done as by hier:host: long data, non-blocking calls, several nodes, nodes without levels. */
+ * more than its group's members. Vectors are added up on their way where the order does not matter
+ * (integers), else by the root, in rank order, with the bits of hier:host. Costs two to four hops
+ * more in a row; hence for many ranks (docs/tuning.md). All else is done as by hier:host: long
+ * data, non-blocking calls, several nodes, nodes without levels. */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/bcast.h"
 #include "algorithms/node/copies.h"
@@ -61,13 +62,20 @@ struct state {
 };
 
 static bool
+folds(const struct cs_call *call)
+{
+	return (call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE) &&
+	       call->reduction.is_exact && call->reduction.kernel;
+}
+
+static bool
 is_by_levels(const struct cs_op *op)
 {
 	const struct cs_levels *levels = &op->team->shape.levels;
 	const struct cs_call *call = &op->call;
 	if (op->team->shape.nodes > 1 || levels->count < 2 || op->node.extras & CS_OP_NONBLOCKING)
 		return false;
-	return call->coll == CS_BCAST ? call->bytes <= CS_SMALL
+	return call->coll == CS_BCAST || folds(call) ? call->bytes <= CS_SMALL
 	       : call->coll == CS_BARRIER || cs_tree_fits(levels, call->bytes);
 }
 
@@ -131,7 +139,7 @@ collect(struct cs_op *op)
 	if (!cs_tree_collect(op, &state->tree, own, state->all))
 		return CS_AGAIN;
 	bool is_root = state->tree.parent < 0;
-	if (is_root && (coll == CS_REDUCE || coll == CS_ALLREDUCE))
+	if (is_root && (coll == CS_REDUCE || coll == CS_ALLREDUCE) && !folds(call))
 		reduce_all(op, state);
 	if (is_root && coll == CS_GATHER)
 		take_blocks(op, state, state->all, state->tree.each);
@@ -203,7 +211,10 @@ prepare(struct cs_op *op)
 		      ? CS_TREE_ALIKE : CS_TREE_BLOCKS, shape->local,
 		      is_rooted ? call->root : shape->levels.order[0], each);
 	state->all = NULL;
-	if (state->tree.parent < 0 && coll != CS_BCAST && each)
+	if (folds(call)) {
+		state->tree.fold = &call->reduction;
+		state->all = call->recv.base;
+	} else if (state->tree.parent < 0 && coll != CS_BCAST && each)
 		state->all = cs_op_memory(op, CS_OP_COPY, each * (size_t)shape->locals);
 	if (state->tree.parent < 0 && coll == CS_SCATTER)
 		for (int rank = 0; rank < shape->locals; rank++)

@@ -1,6 +1,7 @@
 /* node/tree.c — collect and tell along the tree of a small call. */
 #include "algorithms/node/tree.h"
 
+#include "algorithms/counted.h"
 #include "algorithms/node/small.h"
 
 #include <string.h>
@@ -138,13 +139,36 @@ look(struct cs_op *op, const struct cs_tree *tree, int place, uint64_t step)
 
 /* --- collect ---------------------------------------------------------------------------------- */
 
+/* Blocks that a rank collects for these places, and those before a place. */
+static size_t
+blocks_in(const struct cs_tree *tree, int first, int end)
+{
+	return tree->fold ? 1 : (size_t)(end - first);
+}
+
+static char *
+room_of(const struct cs_tree *tree, int place)
+{
+	return tree->room + (tree->fold ? 0 : (size_t)(place - tree->first) * tree->each);
+}
+
+static void
+add_up(struct cs_op *op, const struct cs_tree *tree, const char *from)
+{
+	const struct cs_reduction *fold = tree->fold;
+	if (cs_node_is_watched(&op->node))
+		cs_counted_work(op, CS_COUNTED_REDUCE, tree->each);
+	else
+		fold->kernel(tree->room, tree->room, from, tree->each / fold->unit);
+}
+
 /* Packs a child's blocks, which may have other sizes. */
 static void
 pack(struct cs_op *op, struct cs_tree *tree, int child, const struct cs_line *line, int first,
      int end)
 {
-	size_t each = tree->each, stride = each, blocks = (size_t)(end - first);
-	char *to = tree->room + (size_t)(first - tree->first) * each;
+	size_t each = tree->each, stride = each, blocks = blocks_in(tree, first, end);
+	char *to = room_of(tree, first);
 	if (tree->sizes == CS_TREE_BLOCKS) {
 		size_t most = cs_line_bytes(line) >> MOST_SHIFT;
 		tree->most = most > tree->most ? most : tree->most;
@@ -153,7 +177,9 @@ pack(struct cs_op *op, struct cs_tree *tree, int child, const struct cs_line *li
 	if (stride * blocks > CS_SMALL)
 		return; /* another call's */
 	const char *from = cs_small_find(op, tree->levels->order[child], line, stride * blocks);
-	if (stride == each)
+	if (tree->fold)
+		add_up(op, tree, from);
+	else if (stride == each)
 		cs_copy_own(op, to, from, each * blocks);
 	else
 		for (size_t i = 0; i < blocks; i++)
@@ -165,14 +191,16 @@ bool
 cs_tree_collect(struct cs_op *op, struct cs_tree *tree, const char *own, char *all)
 {
 	bool is_root = tree->parent < 0;
-	size_t each = tree->each;
 	int first, end, child;
 	if (!is_root && !has_line(op, tree))
 		return false;
 	if (!tree->room) {
 		tree->room = is_root ? all
-			     : room_for(op, tree, (size_t)(tree->end - tree->first) * each);
-		cs_copy_own(op, tree->room + (size_t)(tree->self - tree->first) * each, own, each);
+			     : room_for(op, tree, tree->each * blocks_in(tree, tree->first,
+									 tree->end));
+		char *to = room_of(tree, tree->self);
+		if (to != own) /* in place */
+			cs_copy_own(op, to, own, tree->each);
 	}
 	while ((child = cs_tree_child(tree, &first, &end)) >= 0) {
 		const struct cs_line *line = look(op, tree, child, 1);

@@ -33,6 +33,8 @@ struct cs_tree {
 	int level, next;    /* of the next child */
 	struct cs_line *line; /* own; NULL: not taken */
 	char *room;         /* own blocks, to be posted */
+	const struct cs_reduction *fold; /* each rank adds its children's vectors to its own, in any
+					  * order; NULL: blocks are packed */
 	size_t each;        /* bytes of the own block; told to others: of each block */
 	size_t most;        /* CS_TREE_BLOCKS: bytes of the largest block so far */
 	const char *told;   /* data, valid until cs_node_end; NULL: none */
@@ -63,8 +65,9 @@ cs_tree_fits(const struct cs_levels *levels, size_t each)
 
 /* Parts of phases, which never wait: false, with op->node.awaited set, means not yet. */
 
-/* Packs the blocks of the own subtree by place, `own` among them, and publishes them in step 1; the
- * root's, of all ranks, go to `all`. Longer blocks are cut; tree->most tells of them. */
+/* Packs the blocks of the own subtree by place, `own` among them, or adds them up, and publishes
+ * them in step 1; the root's, of all ranks, go to `all`. Longer blocks are cut; tree->most tells of
+ * them. */
 bool cs_tree_collect(struct cs_op *op, struct cs_tree *tree, const char *own, char *all);
 
 /* Parts of all blocks that a rank tells: of all ranks, or those of its subtree; or one vector. */
