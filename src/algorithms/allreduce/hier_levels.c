@@ -51,9 +51,9 @@ flat_params_of(enum cs_coll coll)
 	return flat_params[coll];
 }
 
-/* A detail of the signature that flat calls have not: ranks that disagree about the size, and so
- * about the way, find out as they do of another call. A flat reader of a broadcast compares sizes
- * itself. */
+/* A detail of the signature that flat calls have not: ranks that disagree about the size of blocks,
+ * and so about the way, find out as they do of another call. Reductions have the size in their
+ * signature, and a flat reader of a broadcast compares sizes itself. */
 #define BY_LEVELS ((uint64_t)1 << CS_SIGNATURE_SHIFT)
 
 struct state {
@@ -203,12 +203,12 @@ prepare(struct cs_op *op)
 	bool is_rooted = coll == CS_BCAST || coll == CS_REDUCE || coll == CS_GATHER ||
 			 coll == CS_SCATTER;
 	size_t each = coll == CS_BARRIER ? 0 : call->bytes;
-	if (coll != CS_BCAST)
+	enum cs_tree_sizes sizes = coll == CS_BCAST ? CS_TREE_VECTOR
+				   : coll == CS_BARRIER || coll == CS_REDUCE || coll == CS_ALLREDUCE
+				   ? CS_TREE_ALIKE : CS_TREE_BLOCKS;
+	if (sizes == CS_TREE_BLOCKS)
 		op->node.signature ^= BY_LEVELS;
-	cs_tree_begin(&state->tree, &shape->levels,
-		      coll == CS_BCAST ? CS_TREE_VECTOR
-		      : coll == CS_BARRIER || coll == CS_REDUCE || coll == CS_ALLREDUCE
-		      ? CS_TREE_ALIKE : CS_TREE_BLOCKS, shape->local,
+	cs_tree_begin(&state->tree, &shape->levels, sizes, shape->local,
 		      is_rooted ? call->root : shape->levels.order[0], each);
 	state->all = NULL;
 	if (folds(call)) {
