@@ -53,21 +53,22 @@ members(const struct cs_levels *levels, int first, int end)
 }
 
 /* Adds a level whose groups are those in `end` by place, unless it says nothing or there is no
- * room. */
-static void
+ * room: false. */
+static bool
 add(struct cs_levels *levels, const int *end)
 {
 	int groups = 0, below = members(levels, 0, levels->size);
 	for (int place = 0; place < levels->size; place = end[place])
 		groups++;
 	if (groups == below || levels->count == CS_LEVELS_MOST)
-		return;
+		return false;
 	for (int first = 0; first < levels->size; first = end[first])
 		for (int place = first; place < end[first]; place++) {
 			levels->first[levels->count][place] = first;
 			levels->end[levels->count][place] = end[first];
 		}
 	levels->count++;
+	return true;
 }
 
 /* Parts the groups in `end` that have too many members, until none has. */
@@ -110,7 +111,7 @@ find_groups(const struct cs_levels *levels, const int *package, const int *cache
 bool
 cs_levels_init(struct cs_levels *levels, int size, const int *package, const int *cache)
 {
-	*levels = (struct cs_levels){ .size = size };
+	*levels = (struct cs_levels){ .size = size, .large = -1 };
 	int *memory = malloc((4 + 2 * CS_LEVELS_MOST) * (size_t)size * sizeof *memory);
 	if (!memory)
 		return false;
@@ -125,7 +126,8 @@ cs_levels_init(struct cs_levels *levels, int size, const int *package, const int
 	for (int kind = 0; kind < KINDS; kind++) {
 		find_groups(levels, package, kind == CACHE ? cache : NULL, kind == NODE, end);
 		part(levels, end, parts);
-		add(levels, end);
+		if (add(levels, end) && levels->large < 0 && end[0] < size)
+			levels->large = levels->count - 1;
 	}
 	return true;
 }

@@ -21,6 +21,7 @@
 struct cs_levels {
 	int size;   /* ranks of the node */
 	int count;  /* levels, the node's included; below 2: the node is one group, or not known */
+	int large;  /* level of caches, else of packages, for long data; -1: none */
 	int *order; /* local rank, by place; owns the memory of all arrays */
 	int *place; /* by local rank */
 	/* By level and place: first and last place + 1 of the group. */

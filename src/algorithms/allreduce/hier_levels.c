@@ -9,12 +9,14 @@
  * Lines read: 2 (p - 1) for a barrier where flat has p (p - 1), and no rank reads, or is read by,
  * more than its group's members. Vectors are added up on their way where the order does not matter
  * (integers), else by the root, in rank order, with the bits of hier:host. Costs two to four hops
- * more in a row; hence for many ranks (docs/tuning.md). All else is done as by hier:host: long
- * data, non-blocking calls, several nodes, nodes without levels. */
+ * more in a row; hence for many ranks (docs/tuning.md). A long broadcast goes from cache to cache
+ * (node/relay.h). All else is done as by hier:host: other long data, non-blocking calls, several
+ * nodes, nodes without levels. */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/bcast.h"
 #include "algorithms/node/copies.h"
 #include "algorithms/node/rank_order.h"
+#include "algorithms/node/relay.h"
 #include "algorithms/node/tree.h"
 
 #include <pthread.h>
@@ -224,12 +226,25 @@ prepare(struct cs_op *op)
 	       : coll == CS_REDUCE || coll == CS_GATHER ? up : up_and_down;
 }
 
+/* Parameters. */
+enum { RELAY_FROM, FAN };
+
+/* Does a broadcast go from cache to cache? */
+static bool
+is_relayed(const struct cs_op *op, const size_t *params)
+{
+	return op->call.coll == CS_BCAST && op->call.bytes >= params[RELAY_FROM] &&
+	       op->team->shape.nodes == 1 && cs_relay_is_of_use(&op->team->shape.levels) &&
+	       !(op->node.extras & CS_OP_NONBLOCKING);
+}
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	(void)params;
 	if (is_by_levels(op))
 		cs_op_start(op, prepare(op));
+	else if (is_relayed(op, params))
+		cs_relay_start(op, cs_node_bcast_piece(&op->team->node), params[FAN]);
 	else
 		flat[op->call.coll]->run(op, flat_params_of(op->call.coll));
 }
@@ -254,6 +269,11 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
 	.name = "hier:levels",
 	.summary = "small calls of many ranks by a tree of caches and packages; else as hier:host",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
+	.params = { [RELAY_FROM] = { "relay_from",
+				     "broadcasts from this size on go from cache to cache", 64 << 10,
+				     CS_SMALL + 1, CS_INF },
+		    [FAN] = { "fan", "caches that one cache passes a long broadcast to", 2, 1,
+			      64 } },
 	.fast = fast,
 	.run = run,
 };
