@@ -3,9 +3,9 @@
  * the host has none or hangs; nobody waits for ever, and the communicator goes on to be used. With
  * "fatal": only the last of the cases, with the default error handler. With "again": one case, and
  * one of another kind on the next communicator of the same ranks, which is said, too. (Each kind is
- * said once in each process.) With "tried": in calls that try the host, with COLLSHIM_ADAPT=on. With
- * "levels": errors may be of any class, where ranks go different ways for sizes on either side of a
- * border. */
+ * said once in each process.) With "tried": in calls that try the host, with COLLSHIM_ADAPT=on.
+ * With "levels": errors may be of any class, where ranks go different ways for sizes on either side
+ * of a border. */
 #include "check.h"
 
 #include <stdlib.h>

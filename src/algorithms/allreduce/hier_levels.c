@@ -270,7 +270,7 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
 	.summary = "small calls of many ranks by a tree of caches and packages; else as hier:host",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
 	.params = { [RELAY_FROM] = { "relay_from",
-				     "broadcasts from this size on go from cache to cache", 64 << 10,
+				     "bytes from which broadcasts go from cache to cache", 64 << 10,
 				     CS_SMALL + 1, CS_INF },
 		    [FAN] = { "fan", "caches that one cache passes a long broadcast to", 2, 1,
 			      64 } },
