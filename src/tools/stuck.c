@@ -242,7 +242,7 @@ print_others(const struct processes *processes)
 
 /* The exit code. */
 static int
-ask(struct processes *processes, const char *what)
+look_for(struct processes *processes, const char *what)
 {
 	if (!list(processes)) {
 		perror("collshim-info: /proc");
@@ -274,7 +274,7 @@ cs_tools_stuck(int argc, char **argv)
 		      "Try: collshim-info --help\n", stderr);
 		return WRONG_USE;
 	}
-	int code = ask(&processes, argv[1]);
+	int code = look_for(&processes, argv[1]);
 	for (size_t i = 0; i < processes.count; i++)
 		free(processes.all[i].answer);
 	free(processes.all);
