@@ -146,6 +146,7 @@ struct cs_sim {
 	struct cs_sim_node *nodes;
 	struct cs_sim_group *groups;
 	int group_nodes; /* 0: there are none */
+	int group_skipped; /* nodes of the first group that are not there */
 	int64_t taper;
 	/* For one run: */
 	const struct cs_model *model;

@@ -105,17 +105,19 @@ happen(struct cs_sim *sim, struct cs_event *event)
 static size_t
 group_count(const struct cs_sim *sim)
 {
-	return ((size_t)sim->node_count - 1) / (size_t)sim->group_nodes + 1;
+	return ((size_t)sim->node_count + (size_t)sim->group_skipped - 1) /
+	       (size_t)sim->group_nodes + 1;
 }
 
 enum cs_status
-cs_sim_set_groups(struct cs_sim *sim, int nodes, int64_t taper)
+cs_sim_set_groups(struct cs_sim *sim, int nodes, int first, int64_t taper)
 {
 	if (sim->group_nodes)
 		sim->left += group_count(sim) * sizeof *sim->groups;
 	free(sim->groups);
 	sim->groups = NULL;
 	sim->group_nodes = nodes;
+	sim->group_skipped = nodes - first;
 	sim->taper = taper;
 	if (nodes)
 		sim->groups = cs_room_take(group_count(sim), sizeof *sim->groups, &sim->left);

@@ -77,11 +77,12 @@ void cs_sim_join_work(struct cs_sim *sim);
  * up to `most` bytes, inside a node all. There these two copies are the message's length: intra.G
  * costs nothing, and the bus serves copies only. 0: none. */
 void cs_sim_copy_messages(struct cs_sim *sim, uint64_t most);
-/* Groups of `nodes` nodes each, in their order, the last perhaps of fewer, for later runs. A group's
- * link carries as many bytes in a time as `nodes` cards (without a card: ports of a rank) divided
+/* Groups of `nodes` nodes each, in their order, the first of only `first`, from 1 on, and the last
+ * perhaps of fewer, for later runs. A group's link carries as many bytes in a time as `nodes` cards (without a card: ports of a rank) divided
  * by taper / CS_SIM_TAPER; its latency is in L. nodes 0: no groups. CS_NO_MEMORY. */
 #define CS_SIM_TAPER 1000
-CS_CHECKED enum cs_status cs_sim_set_groups(struct cs_sim *sim, int nodes, int64_t taper);
+CS_CHECKED enum cs_status cs_sim_set_groups(struct cs_sim *sim, int nodes, int first,
+					    int64_t taper);
 /* Computation that each rank does in later runs between the begin of a non-blocking call and its
  * wait. The call's steps go on from its begin up to the first that has to wait for something, and
  * so again at each of `looks`, which part the computation equally (first at its begin, last at its

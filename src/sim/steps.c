@@ -113,7 +113,8 @@ tell(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t start)
 static struct cs_sim_group *
 group_of(const struct cs_sim *sim, int rank)
 {
-	return sim->group_nodes ? &sim->groups[sim->actors[rank].node / sim->group_nodes] : NULL;
+	return sim->group_nodes ? &sim->groups[(sim->actors[rank].node + sim->group_skipped) /
+					       sim->group_nodes] : NULL;
 }
 
 /* A message has left its node, with the times of its bytes there: the next stage is the link of its

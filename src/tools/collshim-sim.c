@@ -30,10 +30,10 @@ static const char usage[] =
 	"  --ppn P              ranks on each node (default: 1)\n"
 	"  --cyclic             ranks are dealt out to the nodes in turn (default: a node's ranks "
 	"follow each other)\n"
-	"  --groups N           nodes are in groups of N, as dragonfly groups or subtrees of a fat "
-	"tree, each with a link for\n"
-	"                       all messages to other groups; those are counted (default: no "
-	"groups)\n"
+	"  --groups N[:FIRST]   nodes are in groups of N, the first of FIRST, as dragonfly groups "
+	"or subtrees of a fat tree,\n"
+	"                       each with a link for all messages to other groups; those are "
+	"counted (default: no groups)\n"
 	"  --taper F            with --groups: a group's link is F times slower than its nodes "
 	"together (default: 1)\n"
 	"  --bytes B            size of the call, as 8, 64K or 1M (default: 8); what it counts: "
@@ -185,6 +185,20 @@ read_seed(const char *text, struct cs_sim_options *request)
 	if (*text >= '0' && *text <= '9' && !*end)
 		return CS_TOOL_DONE;
 	return cs_tool_wrong_use("--seed %s: expected a whole number", text);
+}
+
+static int
+read_groups(char *text, struct cs_sim_options *request)
+{
+	char *first = strchr(text, ':');
+	if (first)
+		*first++ = '\0';
+	int wrong = read_count("groups", text, 1, 1 << 20, &request->group_nodes);
+	request->group_first = request->group_nodes;
+	if (first && !wrong)
+		wrong = read_count("groups N:FIRST", first, 1, (size_t)request->group_nodes,
+				   &request->group_first);
+	return wrong;
 }
 
 static int
@@ -370,7 +384,7 @@ read_option(int option, struct cs_sim_options *request)
 	case OPTION_NODES: return read_count("nodes", optarg, 1, 1 << 20, &call->nodes);
 	case OPTION_PPN: return read_count("ppn", optarg, 1, 1 << 12, &call->ppn);
 	case OPTION_CYCLIC: call->is_cyclic = true; break;
-	case OPTION_GROUPS: return read_count("groups", optarg, 1, 1 << 20, &request->group_nodes);
+	case OPTION_GROUPS: return read_groups(optarg, request);
 	case OPTION_TAPER: return read_taper(optarg, request);
 	case OPTION_BYTES:
 		request->has_bytes = true;

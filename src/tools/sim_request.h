@@ -34,7 +34,7 @@ struct cs_sim_options {
 	int word_count;
 	size_t memory;
 	size_t eager;
-	int group_nodes; /* of a group of nodes; 0: none */
+	int group_nodes, group_first; /* of a group of nodes, 0: none; of the first one */
 	int64_t taper;   /* of a group's link, in 1 / CS_SIM_TAPER */
 	bool compares, lists, is_verbose, has_root, has_bytes, overlaps;
 	int model_count;

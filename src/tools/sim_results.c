@@ -48,10 +48,12 @@ cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model
 void
 cs_tool_print_groups(const struct cs_sim_options *request)
 {
-	if (request->group_nodes)
-		printf("groups of %d node%s, links tapered %g to 1\n", request->group_nodes,
-		       request->group_nodes == 1 ? "" : "s",
-		       (double)request->taper / CS_SIM_TAPER);
+	if (!request->group_nodes)
+		return;
+	printf("groups of %d node%s", request->group_nodes, request->group_nodes == 1 ? "" : "s");
+	if (request->group_first < request->group_nodes)
+		printf(", the first of %d", request->group_first);
+	printf(", links tapered %g to 1\n", (double)request->taper / CS_SIM_TAPER);
 }
 
 void

@@ -135,7 +135,8 @@ unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 static struct cs_sim *
 grouped(struct cs_sim *sim, const struct cs_sim_options *request, char reason[CS_REASON_TEXT])
 {
-	if (!sim || cs_sim_set_groups(sim, request->group_nodes, request->taper) == CS_OK)
+	if (!sim || cs_sim_set_groups(sim, request->group_nodes, request->group_first,
+				      request->taper) == CS_OK)
 		return sim;
 	say_too_large(reason, 0, request->memory);
 	cs_sim_destroy(sim);
