@@ -53,11 +53,12 @@ def duration(group):
 
 def groups(args):
     return ["Traffic between groups of nodes: Bine and Swing", """
-One rank on each node; nodes in groups of so many, whose links are tapered %d to 1. Columns of group
-sizes: bytes that cross groups, over those of the usual plan; time: the same of times with groups of
-%d. Means of jobs that begin anywhere in a group: with 1, %d, %d, .. nodes of the first one; aligned:
-jobs that begin with a group, of a power of two of nodes. The paper (arXiv 2508.17311): two thirds of the distance, and up to 33 %% less traffic on global links,
-that is no less than 0.67.""" % (TAPER, GROUPS[2], 1 + APART, 1 + 2 * APART),
+One rank on each node; nodes in groups of so many, whose links are tapered %d to 1. Columns of
+group sizes: bytes that cross groups, over those of the usual plan; time: the same of times with
+groups of %d. Means of jobs that begin anywhere in a group: with 1, %d, %d, .. nodes of the first
+one; aligned: jobs that begin with a group, of a power of two of nodes. The paper (arXiv
+2508.17311): two thirds of the distance, and up to 33 %% less traffic on global links, that is no
+less than 0.67.""" % (TAPER, GROUPS[2], 1 + APART, 1 + 2 * APART),
             MODEL, Table(
         "Bytes between groups and times, over the usual plan's; {model}, simulated:",
         ["call", "size", "nodes", ("usual plan", "usual"), ("plan", "other"),

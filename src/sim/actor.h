@@ -188,8 +188,8 @@ void cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor);
 int64_t cs_sim_receive_time(const struct cs_sim *sim, int from, int to);
 
 /* Events: the end of a copy or a reduction; a message past the first queue of its node: it arrives
- * L later, and its sender may use the memory again; one past a link of a group; an arrival: returns the time of the last byte;
- * and its delivery to the receiver's request. */
+ * L later, and its sender may use the memory again; one past a link of a group; an arrival: returns
+ * the time of the last byte; and its delivery to the receiver's request. */
 void cs_sim_end_work(struct cs_sim *sim, const struct cs_event *event);
 void cs_sim_leave(struct cs_sim *sim, struct cs_event *event);
 void cs_sim_cross(struct cs_sim *sim, struct cs_event *event);

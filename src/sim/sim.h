@@ -78,8 +78,9 @@ void cs_sim_join_work(struct cs_sim *sim);
  * costs nothing, and the bus serves copies only. 0: none. */
 void cs_sim_copy_messages(struct cs_sim *sim, uint64_t most);
 /* Groups of `nodes` nodes each, in their order, the first of only `first`, from 1 on, and the last
- * perhaps of fewer, for later runs. A group's link carries as many bytes in a time as `nodes` cards (without a card: ports of a rank) divided
- * by taper / CS_SIM_TAPER; its latency is in L. nodes 0: no groups. CS_NO_MEMORY. */
+ * perhaps of fewer, for later runs. A group's link carries as many bytes in a time as `nodes` cards
+ * (without a card: ports of a rank) divided by taper / CS_SIM_TAPER; its latency is in L. nodes 0:
+ * no groups. CS_NO_MEMORY. */
 #define CS_SIM_TAPER 1000
 CS_CHECKED enum cs_status cs_sim_set_groups(struct cs_sim *sim, int nodes, int first,
 					    int64_t taper);

@@ -1,6 +1,6 @@
 /* plans/tree_algorithms.c — scatter(v) and gather(v) along a tree: linear, binomial, k-nomial,
- * split for LogGP, multi-sender, Bine (seed 000, 5.1.2, 5.1.3 and 5.2.2; seed 002, 2.3.1 and 2.3.2). One
- * row per tree: gather is its scatter backwards.
+ * split for LogGP, multi-sender (seed 000, 5.1.2, 5.1.3 and 5.2.2; seed 002, 2.3.1 and 2.3.2), Bine
+ * (De Sensi et al., SC '25). One row per tree: gather is its scatter backwards.
  *
  *   linear        p = 4:         0123 . . .  |  0 1 2 3
  *   binomial      p = 8:         01234567 . . . . . . . | 0123 . . . 4567 . . . |

@@ -239,7 +239,8 @@ init(struct walk *walk, struct cs_builder *builder, const struct cs_partition *p
 			       .memory = is_scatter ? CS_IN : CS_OUT,
 			       .own = cs_problem_size(problem, problem->rank) };
 	walk->messages = malloc(p * sizeof *walk->messages);
-	if (!walk->messages || !row_init(&walk->row, problem, partition, senders) || !measure(walk)) {
+	if (!walk->messages || !row_init(&walk->row, problem, partition, senders) ||
+	    !measure(walk)) {
 		cs_build_no_memory(builder);
 		fini(walk);
 		return false;
