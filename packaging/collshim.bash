@@ -17,7 +17,7 @@ _collshim_options()
 		--timeout=ANY --turns=ANY --minutes=ANY --build=DIR --library=FILE --version --help;;
 	collshim-sim) echo --compare --list --version --help --nodes=ANY --ppn=ANY --cyclic \
 		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \
-		--eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
+		--groups=ANY --taper=ANY --eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
 		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY \
 		--poll=ANY --memory=ANY --verbose;;
 	collshim-bench.*) echo --collectives=COLLECTIVES --sizes=ANY --time=ANY \

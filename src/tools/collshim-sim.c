@@ -30,6 +30,12 @@ static const char usage[] =
 	"  --ppn P              ranks on each node (default: 1)\n"
 	"  --cyclic             ranks are dealt out to the nodes in turn (default: a node's ranks "
 	"follow each other)\n"
+	"  --groups N[:FIRST]   nodes are in groups of N, the first of FIRST, as dragonfly groups "
+	"or subtrees of a fat tree,\n"
+	"                       each with a link for all messages to other groups; those are "
+	"counted (default: no groups)\n"
+	"  --taper F            with --groups: a group's link is F times slower than its nodes "
+	"together (default: 1)\n"
 	"  --bytes B            size of the call, as 8, 64K or 1M (default: 8); what it counts: "
 	"see --list\n"
 	"  --distribution NAME  blocks of several sizes, made from B: regular, broadcast, spike, "
@@ -78,7 +84,8 @@ enum {
 		OPTION_CYCLIC,
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
-	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL,
+	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_GROUPS,
+	OPTION_TAPER,
 };
 
 static const struct option options[] = {
@@ -89,6 +96,8 @@ static const struct option options[] = {
 	{ "nodes", required_argument, NULL, OPTION_NODES },
 	{ "ppn", required_argument, NULL, OPTION_PPN },
 	{ "cyclic", no_argument, NULL, OPTION_CYCLIC },
+	{ "groups", required_argument, NULL, OPTION_GROUPS },
+	{ "taper", required_argument, NULL, OPTION_TAPER },
 	{ "bytes", required_argument, NULL, OPTION_BYTES },
 	{ "distribution", required_argument, NULL, OPTION_DISTRIBUTION },
 	{ "root", required_argument, NULL, OPTION_ROOT },
@@ -176,6 +185,31 @@ read_seed(const char *text, struct cs_sim_options *request)
 	if (*text >= '0' && *text <= '9' && !*end)
 		return CS_TOOL_DONE;
 	return cs_tool_wrong_use("--seed %s: expected a whole number", text);
+}
+
+static int
+read_groups(char *text, struct cs_sim_options *request)
+{
+	char *first = strchr(text, ':');
+	if (first)
+		*first++ = '\0';
+	int wrong = read_count("groups", text, 1, 1 << 20, &request->group_nodes);
+	request->group_first = request->group_nodes;
+	if (first && !wrong)
+		wrong = read_count("groups N:FIRST", first, 1, (size_t)request->group_nodes,
+				   &request->group_first);
+	return wrong;
+}
+
+static int
+read_taper(const char *text, struct cs_sim_options *request)
+{
+	char *end;
+	double taper = cs_parse_decimal(text, &end);
+	if (*end || !(taper >= 0.001 && taper <= 1000))
+		return cs_tool_wrong_use("--taper %s: expected a factor from 0.001 to 1000", text);
+	request->taper = (int64_t)(taper * CS_SIM_TAPER + 0.5);
+	return CS_TOOL_DONE;
 }
 
 static int
@@ -300,6 +334,8 @@ check_call(struct cs_sim_options *request)
 					 ranks);
 	if (check_arrivals(request) || check_compute(request))
 		return CS_TOOL_WRONG_USE;
+	if (request->taper && !request->group_nodes)
+		return cs_tool_wrong_use("--taper: expected --groups as well");
 	if (call->root >= ranks)
 		return cs_tool_wrong_use("--root %d: expected a rank from 0 to %lld", call->root,
 					 ranks - 1);
@@ -348,6 +384,8 @@ read_option(int option, struct cs_sim_options *request)
 	case OPTION_NODES: return read_count("nodes", optarg, 1, 1 << 20, &call->nodes);
 	case OPTION_PPN: return read_count("ppn", optarg, 1, 1 << 12, &call->ppn);
 	case OPTION_CYCLIC: call->is_cyclic = true; break;
+	case OPTION_GROUPS: return read_groups(optarg, request);
+	case OPTION_TAPER: return read_taper(optarg, request);
 	case OPTION_BYTES:
 		request->has_bytes = true;
 		return read_number("bytes", optarg, 0, (size_t)1 << 40, &call->bytes);
@@ -466,6 +504,8 @@ main(int argc, char **argv)
 	int wrong = request.words ? read_arguments(argc, argv, &request) : CS_TOOL_CANNOT;
 	if (!request.model_count)
 		request.models[request.model_count++] = cs_models[0];
+	if (!request.taper)
+		request.taper = CS_SIM_TAPER;
 	if (!wrong) {
 		limit_memory(request.memory);
 		wrong = request.lists ? cs_tool_list() : simulate(&request);

@@ -34,6 +34,8 @@ struct cs_sim_options {
 	int word_count;
 	size_t memory;
 	size_t eager;
+	int group_nodes, group_first; /* of a group of nodes, 0: none; of the first one */
+	int64_t taper;   /* of a group's link, in 1 / CS_SIM_TAPER */
 	bool compares, lists, is_verbose, has_root, has_bytes, overlaps;
 	int model_count;
 	struct cs_model models[CS_REQUEST_MODELS];
@@ -83,6 +85,7 @@ struct cs_sim *cs_request_stage(const struct cs_sim_options *request, struct cs_
 #define CS_TIME_TEXT 32
 const char *cs_tool_time_text(char text[CS_TIME_TEXT], double picoseconds);
 void cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model);
+void cs_tool_print_groups(const struct cs_sim_options *request);
 void cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *params);
 /* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which
  * has been said. `starts`: as in cs_sim_run. */
