@@ -89,8 +89,10 @@ cs_node_value_read(int index, const char *text, int64_t *value)
 const char *
 cs_node_value_text(char text[CS_NODE_VALUE_TEXT], int index, int64_t value)
 {
-	if (cs_node_values[index].unit == CS_NODE_RATE)
-		snprintf(text, CS_NODE_VALUE_TEXT, "%.0f", 1e9 / (double)value);
+	double rate = 1e9 / (double)value, step = rate < 1e4 ? 1 : rate < 1e5 ? 10 : 100;
+	if (cs_node_values[index].unit == CS_NODE_RATE) /* as good as it is kept */
+		snprintf(text, CS_NODE_VALUE_TEXT, "%.0f", (double)(int64_t)(rate / step + 0.5) *
+			 step);
 	else
 		snprintf(text, CS_NODE_VALUE_TEXT, "%.6g", (double)value / 1000);
 	return text;
