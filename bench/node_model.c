@@ -1,8 +1,8 @@
 /* bench/node_model.c — measures a node model (topo/node_model.h) by all ranks of rank 0's node.
  *
- * Each part gives some ranks a role, then makes trials: writers make lines or data theirs, all meet,
- * readers read at once, the longest of their times counts; the median of the trials holds. What the
- * ranks' places do not show (one cache, two ranks) is unknown. */
+ * Each part gives some ranks a role, then makes trials: writers make lines or data theirs, all
+ * meet, readers read at once, the longest of their times counts; the median of the trials holds.
+ * Values that the ranks' places do not show (one cache, two ranks) are unknown. */
 #include "bench.h"
 #include "node.h"
 
@@ -402,7 +402,7 @@ print(const struct job *job, const char *note)
 		const struct cs_node_value *info = &cs_node_values[i];
 		double value = job->values[i];
 		if (value >= info->low && value <= info->high)
-			printf(value >= 100 ? "      %s: %.0f" : "      %s: %.2f", info->name, value);
+			printf("      %s: %.*f", info->name, value < 100 ? 2 : 0, value);
 		else
 			printf("      %s: unknown", info->name);
 		printf(" # %s\n", info->meaning);

@@ -206,7 +206,7 @@ static int64_t
 flat_bytes(const struct place *at, int64_t n)
 {
 	const struct cs_node_model *m = at->m;
-	int64_t across = (int64_t)at->seen[CS_FAR] * (at->p - at->seen[CS_FAR]);
+	int64_t across = (int64_t)at->led[CS_FAR] * (at->p - at->led[CS_FAR]); /* a full package */
 	return longer(longer(copy((at->p - at->q) * (int64_t)at->q * n, m->b_out),
 			     copy(across * n, m->b_link)), copy((at->p - 1) * n, m->b_core));
 }
@@ -230,7 +230,9 @@ flat_bcast(const struct place *at, int64_t n)
 	int64_t link = copy(at->seen[CS_FAR] * n, m->b_link);
 	int64_t streamed = flat_tell(at) + longer(longer(copy(at->p * n, m->b_package), link),
 						  copy(n, m->b_mem));
-	return n <= INLINE ? flat_tell(at) : one + (n < LARGEST ? cached : shorter(cached, streamed));
+	if (n <= INLINE)
+		return flat_tell(at);
+	return one + (n < LARGEST ? cached : shorter(cached, streamed));
 }
 
 /* Vectors as a whole, or slices in two rounds; the second for allreduce alone. */
@@ -252,10 +254,9 @@ flat_reduce(const struct place *at, int64_t n, bool is_all)
 static int64_t
 flat_gather(const struct place *at, int64_t n)
 {
-	if (n <= INLINE)
-		return flat_read(at, at->led);
-	return flat_read(at, at->led) + copy(n, at->m->b_core) + copy((at->q - 1) * n, at->m->b_core) +
-	       copy((at->p - at->q) * n, at->m->b_mem);
+	int64_t near = copy(n, at->m->b_core) + copy((at->q - 1) * n, at->m->b_core);
+	return flat_read(at, at->led) +
+	       (n <= INLINE ? 0 : near + copy((at->p - at->q) * n, at->m->b_mem));
 }
 
 static int64_t

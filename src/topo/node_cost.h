@@ -1,11 +1,12 @@
-/* topo/node_cost.h — collectives of one node, priced by a node model: flat, where each rank looks at
- * all others, and by levels (LLC group, package, node), where the ranks of a group meet first.
+/* topo/node_cost.h — collectives of one node, priced by a node model: flat, where each rank looks
+ * at all others, and by levels (LLC group, package, node), where the ranks of a group meet first.
  *
  *   collect   up: a rank waits for k children, whose lines get ready together   o + t (1 + (k-1) g)
  *   tell      down: k children wait for one line                                o + t + (k-1) kappa
  *
  * Steps of fan-out k are taken within each level until one rank of it is left; k is enumerated.
- * Closed forms without noise, one rank a core: differences below 10 % mean nothing. Times are ps. */
+ * Closed forms without noise, one rank a core: differences below 10 % mean nothing. Times are
+ * ps. */
 #ifndef CS_TOPO_NODE_COST_H
 #define CS_TOPO_NODE_COST_H
 

@@ -79,8 +79,8 @@ const struct cs_node_kind *cs_node_kind_here(void);
  * least the one before it. False: two known ones fall. */
 bool cs_node_model_settle(struct cs_node_model *model, unsigned unknown);
 
-/* Is the level between groups (CS_SAME_PACKAGE) or packages (CS_FAR) worth a step of its own? A line
- * across it takes at least 1.3 times as long as below it. Virtual machines and containers show
+/* Is the level between groups (CS_SAME_PACKAGE) or packages (CS_FAR) worth a step of its own? A
+ * line across it takes at least 1.3 times as long as below it. Virtual machines and containers show
  * borders that are none. */
 bool cs_node_model_separates(const struct cs_node_model *model, enum cs_distance level);
 
