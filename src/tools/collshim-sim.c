@@ -21,6 +21,8 @@ static const char usage[] =
 	"that can serve it\n"
 	"       collshim-sim --list                                           what can be "
 	"simulated, and the models\n"
+	"       collshim-sim --node-model MODEL [--levels PxGxR] [--json]     collectives of one "
+	"node with many cores\n"
 	"       collshim-sim --version | --help\n"
 	"\n"
 	"  NAME=VALUE           a parameter of the algorithm, as segment=64K: see --list; also "
@@ -74,6 +76,13 @@ static const char usage[] =
 	"  --poll TIME          at its begin and looks ranks stay so long at most until their "
 	"messages have met their\n"
 	"                       receivers (default: 0us; --model rndv=BYTES)\n"
+	"  --node-model MODEL   prices in closed form, flat and by levels: epyc, xeon, arm, a64fx, "
+	"or a tuning file\n"
+	"                       with section node_models (collshim-bench --node)\n"
+	"  --levels PxGxR       with --node-model: packages, groups of each with a last-level "
+	"cache, ranks of each\n"
+	"                       group (default: the kind's)\n"
+	"  --json               with --node-model: for programs\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, with each model; how\n"
@@ -86,6 +95,7 @@ enum {
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
 	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_GROUPS,
 	OPTION_TAPER,
+	OPTION_NODE_MODEL, OPTION_LEVELS, OPTION_JSON,
 };
 
 static const struct option options[] = {
@@ -112,6 +122,9 @@ static const struct option options[] = {
 	{ "compute", required_argument, NULL, OPTION_COMPUTE },
 	{ "looks", required_argument, NULL, OPTION_LOOKS },
 	{ "poll", required_argument, NULL, OPTION_POLL },
+	{ "node-model", required_argument, NULL, OPTION_NODE_MODEL },
+	{ "levels", required_argument, NULL, OPTION_LEVELS },
+	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 	{ NULL, 0, NULL, 0 },
@@ -363,9 +376,12 @@ read_words(int argc, char **argv, struct cs_sim_options *request)
 				cs_tools_cut(argv[i], request->words + request->word_count);
 		}
 	}
-	if (!request->what == !request->lists)
-		return cs_tool_wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare or "
-					 "--list");
+	bool is_alone = request->lists || request->node_model;
+	if (!request->what == !is_alone || (request->lists && request->node_model))
+		return cs_tool_wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare, "
+					 "--list or --node-model");
+	if (!request->node_model && (request->is_json || request->levels.packages))
+		return cs_tool_wrong_use("--levels, --json: expected --node-model as well");
 	if (request->word_count && (request->lists || request->compares))
 		return cs_tool_wrong_use("%s belongs to one algorithm, not to %s",
 					 request->words[0], request->lists
@@ -405,6 +421,13 @@ read_option(int option, struct cs_sim_options *request)
 	case OPTION_LOOKS: return read_looks(optarg, request);
 	case OPTION_POLL: return read_time("poll", optarg, &request->compute.poll);
 	case OPTION_MODEL: return read_model(optarg, request);
+	case OPTION_NODE_MODEL: request->node_model = optarg; break;
+	case OPTION_JSON: request->is_json = true; break;
+	case OPTION_LEVELS:
+		if (cs_tool_read_levels(optarg, &request->levels))
+			break;
+		return cs_tool_wrong_use("--levels %s: expected packages x groups x ranks, at most "
+					 "1024 in all, as 2x8x8", optarg);
 	case OPTION_MEMORY: return read_number("memory", optarg, 1 << 20, (size_t)1 << 40,
 					       &request->memory);
 	case OPTION_VERBOSE: request->is_verbose = true; break;
@@ -430,7 +453,7 @@ read_arguments(int argc, char **argv, struct cs_sim_options *request)
 		wrong = read_option(option, request);
 	if (!wrong)
 		wrong = read_words(argc, argv, request);
-	if (wrong || request->lists)
+	if (wrong || request->lists || request->node_model)
 		return wrong;
 	wrong = cs_request_find(request);
 	if (!wrong)
@@ -508,7 +531,8 @@ main(int argc, char **argv)
 		request.taper = CS_SIM_TAPER;
 	if (!wrong) {
 		limit_memory(request.memory);
-		wrong = request.lists ? cs_tool_list() : simulate(&request);
+		wrong = request.lists ? cs_tool_list()
+			: request.node_model ? cs_tool_node(&request) : simulate(&request);
 	}
 	free(request.words);
 	for (int i = 0; i < request.arrivals_count; i++)

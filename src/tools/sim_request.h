@@ -5,7 +5,7 @@
  *   of all ranks
  *                                      -> sim_results.c runs them with each model, and prints; with
  *                                         late ranks sim_arrivals.c
- *   sim_sketches.c: what the simulator alone has */
+ *   sim_sketches.c: what the simulator alone has; sim_node.c: prices of one node */
 #ifndef CS_TOOLS_SIM_REQUEST_H
 #define CS_TOOLS_SIM_REQUEST_H
 
@@ -14,6 +14,7 @@
 #include "sim/model.h"
 #include "sim/sim.h"
 #include "sim/sketch.h"
+#include "topo/node_model.h"
 #include "trace/imbalance.h"
 
 #include <stdbool.h>
@@ -47,6 +48,9 @@ struct cs_sim_options {
 	bool turns_root;
 	struct cs_sim_compute compute; /* with a time, or with a factor of the blocking call's */
 	double compute_factor;
+	const char *node_model; /* a kind or a tuning file: prices of one node, no simulation */
+	struct cs_node_groups levels; /* 0 packages: the kind's */
+	bool is_json;
 };
 
 /* Says on stderr what is wrong with the arguments; returns CS_TOOL_WRONG_USE. */
@@ -58,6 +62,10 @@ bool cs_tool_is_plan(const struct cs_algorithm *algorithm);
 bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param);
 const char *cs_tool_bytes_meaning(enum cs_coll coll);
 int cs_tool_list(void);
+/* "2x8x8": packages, groups, ranks of a group. False: it is none, or has more than 1024 ranks. */
+bool cs_tool_read_levels(const char *text, struct cs_node_groups *levels);
+/* Prints the prices of collectives by a node model; returns an exit code. */
+int cs_tool_node(const struct cs_sim_options *request);
 /* Number i of what the simulator alone has, NULL behind the last; and by name, or NULL. */
 const struct cs_algorithm *cs_tool_sketch_at(size_t i);
 const struct cs_algorithm *cs_tool_sketch_by_name(enum cs_coll coll, const char *name);
