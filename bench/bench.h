@@ -8,6 +8,7 @@
  * 	imbalance   calls to which ranks come late (--imbalance)
  * 	overlap     calls that are computed over (--overlap)
  * 	facts       of a node, for a tuning file (--node)
+ * 	node_model  of a node with many cores (the same)
  * 	loggp       what a message costs (--loggp)     loggp_fit      parameters out of round trips
  * 	output      table, JSON, progress
  *

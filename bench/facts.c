@@ -58,4 +58,5 @@ bench_facts_print(const struct bench_world *world)
 		       cs_measure(CS_COPY_RATE, 5000), line * 1e9, turn * 1e9,
 		       cs_measure(CS_PAGE_NS, 200), cs_measure(CS_CALL_NS, 20000));
 	bench_gather_quietly();
+	bench_node_model_print(world);
 }

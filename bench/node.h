@@ -6,4 +6,9 @@
 /* The ranks of this one's node, in the order of MPI_COMM_WORLD, to be freed. All ranks call it. */
 void bench_node(MPI_Comm *node);
 
+struct bench_world;
+/* Collective over all ranks; about three seconds. Rank 0 prints the node model that the ranks of
+ * its node measure together, as a tuning file has it (topo/node_model.h). */
+void bench_node_model_print(const struct bench_world *world);
+
 #endif

@@ -17,9 +17,10 @@ _collshim_options()
 		--timeout=ANY --turns=ANY --minutes=ANY --build=DIR --library=FILE --version --help;;
 	collshim-sim) echo --compare --list --version --help --nodes=ANY --ppn=ANY --cyclic \
 		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \
-		--eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
-		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY --play --json \
-		--poll=ANY --memory=ANY --verbose;;
+		--groups=ANY --taper=ANY --eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
+		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY \
+		--poll=ANY --play "--node-model=epyc|xeon|arm|a64fx" --levels=ANY --json --memory=ANY \
+		--verbose;;
 	collshim-bench.*) echo --collectives=COLLECTIVES --sizes=ANY --time=ANY \
 		"--root=0|last|rotate" --distribution=DISTRIBUTIONS --cases=CALL --from-first \
 		--imbalance=PATTERN --seed=ANY --overlap --interval=ANY --compute=ANY --svg=FILE \

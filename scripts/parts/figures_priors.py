@@ -21,6 +21,7 @@ LINEAR = DENSE | {
     "chain", "direct-ring", "equidistant-ring", "linear", "multi-sender", "neighbor", "node-pairs",
     "node-ring", "pairwise", "pipelined-ring", "ring", "scattered", "two-way-ring"}
 MOST_FLAT = 1 << 13      # ... and all without hierarchy among more ranks
+GROUPED = {"bine", "swing"}    # for groups of nodes, which no model here has (figures_groups.py)
 MOST = {"best": 1.5, "flat": 1.05}    # the flat plan: 5 % is no difference
 # What stands for hier:host and hier:overlap.
 HOST, OVERLAP = {"barrier": "hier:dissemination"}, {"allgather": "dissemination",
@@ -72,7 +73,8 @@ def prior_rows(args):
 
 
 def prior_row(coll, nodes, ppn, size, told):
-    plans = [coll.algorithms[entry["name"]] for entry in told["algorithms"] if entry["serves"]]
+    plans = [coll.algorithms[entry["name"]] for entry in told["algorithms"] if entry["serves"]
+             and entry["name"].rpartition(":")[2] not in GROUPED]
     flat = [plan.name for plan in plans if plan.is_plan]
     hier = [plan.name for plan in plans if plan.between not in (None, "host")]
     dense = DENSE if coll.is_rooted else LINEAR
@@ -166,11 +168,11 @@ as long as the flat one, and does so with the node's costs, with half and with d
 crosses the limit within these is no result. `host` is judged as the fastest flat plan, where all
 were simulated; hier:host of a barrier as %s, hier:overlap as a plan with --overlap, hier:host of
 others not at all.""" % (args.tuning, *MOST.values(), HOST["barrier"]), """
-Left out: plans of p^2 messages, or p messages between nodes, among more than %d, all without
-hierarchy among more than %d ranks, calls with buffers above 1 GiB, most sizes on 4,096 nodes;
-alltoallv, alltoallw, gatherv and scatterv, whose sizes not all ranks know; %s. On one node (%s
-ranks) nothing is simulated, as the model does not have what shared memory costs there; the choices
-are: %s.""" % (
+Left out: bine and swing, which are for groups of nodes; plans of p^2 messages, or p messages
+between nodes, among more than %d, all without hierarchy among more than %d ranks, calls with
+buffers above 1 GiB, most sizes on 4,096 nodes; alltoallv, alltoallw, gatherv and scatterv, whose
+sizes not all ranks know; %s. On one node (%s ranks) nothing is simulated, as the model does not
+have what shared memory costs there; the choices are: %s.""" % (
         MOST_LINEAR, MOST_FLAT, "; ".join(map("%s, which is as %s".__mod__, AS_OTHERS.items())),
         ", ".join(map(str, ONE_NODE)),
         "; ".join("%s of %s" % (name, ", ".join(colls)) for name, colls in alone.items())),

@@ -10,6 +10,7 @@
 
 #include "algorithms/epoch.h"
 #include "algorithms/lanes.h"
+#include "algorithms/levels.h"
 #include "algorithms/plan_cache.h"
 #include "base/parse.h"
 #include "shm/node_slots.h"
@@ -27,6 +28,7 @@ struct cs_shape {
 	bool is_block_placed;
 	int numa_domains; /* spanned by the own node's ranks; 0: unknown, or not asked since all
 			   * ranks are on one node */
+	struct cs_levels levels; /* of the own node's ranks, on one node */
 	int *node_of, *local_of; /* by rank */
 	int *first;              /* by node: position of its local rank 0; first[nodes] == ranks */
 	int *order, *position;   /* position -> rank, rank -> position */

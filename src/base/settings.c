@@ -266,6 +266,9 @@ static const struct cs_setting rows[] = {
 	{ "FAKE_DOMAINS", "a number from 0 to 1024",
 	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what the "
 	  "machine has", &cs_count_kind, FIELD(fake_domains), .high = 1024, .is_agreed = true },
+	{ "FAKE_LEVELS", "2x4x8, or ranks by cache and package as 3,5,1|8,8; or cyclic: before",
+	  "for tests: take each node's ranks for those of such packages and caches",
+	  &cs_levels_kind, FIELD(fake_levels), .is_agreed = true },
 	{ "SHM", "auto, memfd, named or off",
 	  "how shared segments are made; off: none, all calls go to the MPI underneath",
 	  &cs_word_kind, FIELD(shm), .words = shm_words, .is_agreed = true },

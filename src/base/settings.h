@@ -47,6 +47,8 @@ struct cs_settings {
 				 * "cyclic:K", or ranks per node "3,2,1" */
 	int fake_domains;       /* COLLSHIM_FAKE_DOMAINS: take each node for so many NUMA domains;
 				 * 0: what the machine has */
+	const char *fake_levels; /* COLLSHIM_FAKE_LEVELS: base/fake_levels.h; NULL: what the
+				  * machine has */
 	enum cs_shm_kind shm;   /* COLLSHIM_SHM=auto|memfd|named|off */
 	size_t shm_budget;      /* COLLSHIM_SHM_BUDGET: bytes of shared segments on one node and
 				 * job; 0 = as the tuning file says */

@@ -2,6 +2,7 @@
  * kind. */
 #include "base/settings_kinds.h"
 
+#include "base/fake_levels.h"
 #include "base/fake_nodes.h"
 #include "base/hash.h"
 #include "base/parse.h"
@@ -221,6 +222,15 @@ read_nodes(const struct cs_setting *row, const char *text, void *field)
 
 const struct cs_setting_kind cs_nodes_kind =
 	{ read_nodes, cs_setting_write_text, cs_setting_hash_text };
+
+static bool
+read_levels(const struct cs_setting *row, const char *text, void *field)
+{
+	return cs_fake_levels_are(text) && cs_setting_read_text(row, text, field);
+}
+
+const struct cs_setting_kind cs_levels_kind =
+	{ read_levels, cs_setting_write_text, cs_setting_hash_text };
 
 /* "DEVICE" or "DEVICE:PORT", with ports from 1 to 255 as verbs number them. */
 static bool

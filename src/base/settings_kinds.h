@@ -40,6 +40,7 @@ extern const struct cs_setting_kind cs_word_kind;   /* an enum, by the row's wor
 extern const struct cs_setting_kind cs_text_kind;   /* const char *, which lives as long as the
 						     * process; NULL: not set */
 extern const struct cs_setting_kind cs_nodes_kind;  /* the same: COLLSHIM_FAKE_NODES */
+extern const struct cs_setting_kind cs_levels_kind; /* the same: COLLSHIM_FAKE_LEVELS */
 extern const struct cs_setting_kind cs_device_kind; /* the same: an RDMA device */
 
 /* Readers that kinds are made of, for one more kind. */

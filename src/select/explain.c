@@ -190,6 +190,7 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 	if (refused)
 		fprintf(out, "   but its plan refuses this call (%s): the host serves it%s\n",
 			refused, choice.algorithm->inner ? " between nodes" : "");
+	cs_explain_node(selector, facts, out);
 }
 
 static void
@@ -355,6 +356,8 @@ print_source(const struct cs_selector *selector, const struct cs_tuning *tuning,
 		print_block(selector, "model", &tuning->models[i].about, out);
 		fprintf(out, "      %s\n", tuning->models[i].parameters);
 	}
+	for (size_t i = 0; i < tuning->node_count; i++)
+		print_block(selector, "node model", &tuning->nodes[i].about, out);
 }
 
 void

@@ -30,18 +30,21 @@ cs_guard_fails(const struct cs_block *block, const struct cs_machine *machine, c
 	return true;
 }
 
-/* Blocks first, then models. */
+/* Blocks first, then models, then node models. */
 static const struct cs_block *
 part(const struct cs_tuning *tuning, size_t i)
 {
-	return i < tuning->block_count ? &tuning->blocks[i]
-				       : &tuning->models[i - tuning->block_count].about;
+	if (i < tuning->block_count)
+		return &tuning->blocks[i];
+	i -= tuning->block_count;
+	return i < tuning->model_count ? &tuning->models[i].about
+				       : &tuning->nodes[i - tuning->model_count].about;
 }
 
 static size_t
 part_count(const struct cs_tuning *tuning)
 {
-	return tuning->block_count + tuning->model_count;
+	return tuning->block_count + tuning->model_count + tuning->node_count;
 }
 
 bool

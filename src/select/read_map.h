@@ -3,7 +3,8 @@
  *
  *   tuning.c the file -> limits.c the limits
  *                     -> read_rules.c blocks of rules
- *                     -> read_models.c models */
+ *                     -> read_models.c models
+ *                     -> read_nodes.c node models */
 #ifndef CS_SELECT_READ_MAP_H
 #define CS_SELECT_READ_MAP_H
 
@@ -82,6 +83,7 @@ void cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *f
 void cs_take_limits(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 void cs_take_blocks(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 void cs_take_models(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+void cs_take_nodes(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Provenance of a block or a model: its origin, and the machines for which it holds. */
 /* struct cs_block */
 void cs_take_provenance(struct cs_reader *reader, const struct cs_yaml *value, void *field);

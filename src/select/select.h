@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "base/status.h"
 #include "coll/coll.h"
+#include "topo/node_model.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -105,6 +106,9 @@ CS_CHECKED enum cs_status cs_selector_create(struct cs_selector **selector,
 void cs_selector_destroy(struct cs_selector *selector);
 
 const struct cs_limits *cs_selector_limits(const struct cs_selector *selector);
+/* Node model of the site's file for this machine; NULL: there is none, cs_node_kind_here() has what
+ * is built in. */
+const struct cs_node_model *cs_selector_node_model(const struct cs_selector *selector);
 /* Does any row that holds on this machine, and for a team of these facts, ask for an imbalance? If
  * not, it need not be measured. Ignores collective, sizes and operation. */
 bool cs_selector_asks_imbalance(const struct cs_selector *selector, const struct cs_facts *facts);

@@ -294,6 +294,11 @@ find_model(struct cs_selector *selector, bool *failed)
 			selector->model = &selector->site->models[i];
 	if (selector->model)
 		selector->model_reason = make_text(failed, "model %s", selector->model->about.name);
+	for (size_t i = 0; selector->site && i < selector->site->node_count && !selector->node;
+	     i++)
+		if (!cs_guard_fails(&selector->site->nodes[i].about, &selector->machine, ignored,
+				    sizeof ignored))
+			selector->node = &selector->site->nodes[i];
 }
 
 static uint64_t
@@ -317,6 +322,8 @@ static uint64_t
 digest(const struct cs_selector *selector)
 {
 	uint64_t hash = hash_model(CS_HASH_START, selector->model);
+	if (selector->node)
+		hash = cs_hash_bytes(hash, &selector->node->model, sizeof selector->node->model);
 	struct cs_limits limits = selector->limits;
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		hash = cs_hash_number(hash, *cs_limit_of(&limits, i));
@@ -436,6 +443,12 @@ cs_selector_destroy(struct cs_selector *selector)
 	free(selector->model_reason);
 	free(selector->has_warned);
 	free(selector);
+}
+
+const struct cs_node_model *
+cs_selector_node_model(const struct cs_selector *selector)
+{
+	return selector->node ? &selector->node->model : NULL;
 }
 
 const struct cs_limits *

@@ -53,6 +53,7 @@ struct cs_selector {
 	const struct cs_site_model *model; /* the site's file's first one for this machine, or
 					    * NULL */
 	char *model_reason;
+	const struct cs_site_node *node;   /* the same of its node models */
 	struct cs_machine machine;
 	char *texts[3]; /* texts of `machine` */
 	uint64_t digest;
@@ -80,6 +81,9 @@ cs_range_contains(struct cs_range range, size_t number)
 
 /* Is `bytes` in the row's range of sizes? CS_BYTES_UNKNOWN is only in the range of all sizes. */
 bool cs_row_fits_size(const struct cs_row *row, size_t bytes);
+
+/* Prints what the node model says of a call of many ranks on one node (explain_node.c). */
+void cs_explain_node(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out);
 
 /* Does the row fit the call? */
 bool cs_row_fits(const struct cs_row *row, const struct cs_facts *facts);

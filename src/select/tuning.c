@@ -25,6 +25,7 @@ take_file(struct cs_reader *reader, const struct cs_yaml *root)
 		{ "limits", false, 0, cs_take_limits },
 		{ "blocks", false, 0, cs_take_blocks },
 		{ "models", false, 0, cs_take_models },
+		{ "node_models", false, 0, cs_take_nodes },
 	};
 	CS_TAKE_MAP(reader, root, "a tuning file", keys, reader->tuning);
 }
@@ -169,6 +170,9 @@ cs_tuning_destroy(struct cs_tuning *tuning)
 			free(model->hosts[k].points);
 		free(model->hosts);
 	}
+	for (size_t i = 0; i < tuning->node_count; i++)
+		free_block(&tuning->nodes[i].about);
+	free(tuning->nodes);
 	free(tuning->models);
 	if (!tuning->is_compiled)
 		free(tuning->blocks);

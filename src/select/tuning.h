@@ -12,6 +12,7 @@
 #include "select/select.h"
 #include "select/use.h"
 #include "sim/model.h"
+#include "topo/node_model.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -89,6 +90,14 @@ struct cs_site_model {
 	size_t host_count;
 };
 
+/* Section `node_models`: what `collshim-bench --node` found. */
+struct cs_site_node {
+	struct cs_block about; /* name, provenance, guard */
+	const struct cs_node_kind *kind;
+	struct cs_node_model model;
+	unsigned measured; /* bit by value; all others are the kind's */
+};
+
 struct cs_tuning {
 	char *label; /* name of the file in messages */
 	struct cs_limits limits;
@@ -99,6 +108,8 @@ struct cs_tuning {
 	size_t rule_count;
 	struct cs_site_model *models;
 	size_t model_count;
+	struct cs_site_node *nodes;
+	size_t node_count;
 	bool is_compiled; /* blocks and their texts are constants, not owned */
 };
 
@@ -130,7 +141,7 @@ extern const size_t cs_tuning_builtin_bytes;
 /* Result of cs_tuning_parse for that text, computed when the library was built
  * (tools/compile_tuning.c): parsing takes each process of a job most of a millisecond. A file with
  * the same bytes, as the installed one until it is edited, is not parsed either. It has no
- * models. */
+ * models of either kind. */
 struct cs_tuning_compiled {
 	struct cs_limits limits;
 	bool has_limit[CS_LIMIT_COUNT];

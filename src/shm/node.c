@@ -57,7 +57,7 @@ areas_bytes(const struct cs_node_shape *shape)
 {
 	return cs_round_up(shape->area_slots * area_stride(shape) + small_slots(shape) *
 			   SMALL_STRIDE, 4096) +
-	       (shape->area_slots ? CS_NODE_TABLE : 0);
+	       (shape->area_slots || shape->has_table ? CS_NODE_TABLE : 0);
 }
 
 size_t
@@ -114,7 +114,7 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	for (int fact = 0; fact < CS_NODE_FACTS; fact++)
 		node->facts.of[fact] = shape->facts.of[fact] ? shape->facts.of[fact]
 							     : cs_node_facts_usual.of[fact];
-	if (shape->area_slots)
+	if (shape->area_slots || shape->has_table)
 		node->table = area + areas_bytes(shape) - CS_NODE_TABLE;
 	node->arrivals = area + areas_bytes(shape);
 	node->self = cs_node_rank(node, shape->local);

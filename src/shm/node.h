@@ -54,6 +54,7 @@ enum cs_area_kind { CS_AREA_LARGE_SLOTS, CS_AREA_SMALL_SLOTS };
 
 struct cs_node_shape {
 	int local, size; /* own local rank; local ranks */
+	bool has_table;  /* on one node, too */
 	size_t slots, slot_bytes;
 	size_t area_slots, area_bytes; /* 0 for a team on one node */
 	size_t spin, yields;
@@ -104,8 +105,7 @@ struct cs_node {
 	char *ranks;       /* rank heads and rings, rank_stride apart */
 	size_t rank_stride, slot_stride;
 	struct cs_rank_head *self;
-	void *table; /* CS_NODE_TABLE bytes, behind the areas, filled by local rank 0 before the
-		      * first call; NULL: one node */
+	void *table; /* CS_NODE_TABLE bytes, by local rank 0 before the first call; NULL: none */
 	struct cs_node_facts facts;
 	bool is_readable; /* single copy works between all local ranks, as agreed */
 	uint64_t key; /* of processes and shape, for shm/pool.h; 0: not known */

@@ -44,6 +44,8 @@ enum cs_sim_stage {
 	CS_STAGE_COPY,    /* the bus, for a rank's copy or reduction */
 	CS_STAGE_BUS,     /* the bus, for a message inside a node */
 	CS_STAGE_NIC,     /* the sender's card */
+	CS_STAGE_UP,      /* the link out of the sender's group of nodes */
+	CS_STAGE_DOWN,    /* the one into the receiver's */
 	CS_STAGE_ARRIVAL, /* the receiver's card and port */
 	CS_STAGE_GRANT,   /* what a request was held for has come */
 	CS_STAGE_LOOK,    /* a rank looks at what is under way */
@@ -105,6 +107,11 @@ struct cs_sim_node {
 	int64_t card[CS_SIM_DIRECTIONS], bus;
 };
 
+/* Times at which a group's link is free, by direction. */
+struct cs_sim_group {
+	int64_t link[CS_SIM_DIRECTIONS];
+};
+
 /* Functions of a player, whose ranks make their steps one by one in simulated time (sim/play.c).
  * `message`: of an event or a half, which is a request of its sender. */
 struct cs_sim_player {
@@ -133,6 +140,10 @@ struct cs_sim {
 	uint64_t eager; /* messages up to so many bytes are copied; 0: none */
 	struct cs_sim_actor *actors;
 	struct cs_sim_node *nodes;
+	struct cs_sim_group *groups;
+	int group_nodes; /* 0: there are none */
+	int group_skipped; /* nodes of the first group that are not there */
+	int64_t taper;
 	/* For one run: */
 	const struct cs_model *model;
 	struct cs_loggp cost[CS_LEVELS]; /* of messages, less the part of copies */
@@ -170,10 +181,11 @@ void cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct c
 /* Sends a message that is no request of a plan; `what`: one of CS_MESSAGE_*. */
 void cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what);
 /* Events: the end of a copy or a reduction; a message past the first queue of its node: it arrives
- * L later, and its sender may use the memory again; an arrival: returns the time of the last byte;
- * and its delivery to the receiver's request. */
+ * L later, and its sender may use the memory again; one past a link of a group; an arrival: returns
+ * the time of the last byte; and its delivery to the receiver's request. */
 void cs_sim_end_work(struct cs_sim *sim, const struct cs_event *event);
 void cs_sim_leave(struct cs_sim *sim, struct cs_event *event);
+void cs_sim_cross(struct cs_sim *sim, struct cs_event *event);
 int64_t cs_sim_arrive(struct cs_sim *sim, const struct cs_event *event);
 void cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last);
 /* Ends the run: the program's error. */

@@ -61,6 +61,7 @@ cs_sim_destroy(struct cs_sim *sim)
 		forget(sim, &sim->meetings[i]);
 	free(sim->actors);
 	free(sim->nodes);
+	free(sim->groups);
 	free(sim);
 }
 
@@ -91,6 +92,8 @@ happen(struct cs_sim *sim, struct cs_event *event)
 	case CS_STAGE_COPY: cs_sim_end_work(sim, event); break;
 	case CS_STAGE_BUS:
 	case CS_STAGE_NIC: cs_sim_leave(sim, event); break;
+	case CS_STAGE_UP:
+	case CS_STAGE_DOWN: cs_sim_cross(sim, event); break;
 	case CS_STAGE_ARRIVAL: arrive(sim, event); break;
 	case CS_STAGE_GRANT: cs_progress_granted(sim, event); break;
 	case CS_STAGE_LOOK: cs_progress_look(sim, event); break;
@@ -98,6 +101,29 @@ happen(struct cs_sim *sim, struct cs_event *event)
 	case CS_STAGE_LAND: sim->player->land(sim, event); break;
 	default: break;
 	}
+}
+
+static size_t
+group_count(const struct cs_sim *sim)
+{
+	return ((size_t)sim->node_count + (size_t)sim->group_skipped - 1) /
+	       (size_t)sim->group_nodes + 1;
+}
+
+enum cs_status
+cs_sim_set_groups(struct cs_sim *sim, int nodes, int first, int64_t taper)
+{
+	if (sim->group_nodes)
+		sim->left += group_count(sim) * sizeof *sim->groups;
+	free(sim->groups);
+	sim->groups = NULL;
+	sim->group_nodes = nodes;
+	sim->group_skipped = nodes - first;
+	sim->taper = taper;
+	if (nodes)
+		sim->groups = cs_room_take(group_count(sim), sizeof *sim->groups, &sim->left);
+	sim->group_nodes = sim->groups ? nodes : 0;
+	return nodes && !sim->groups ? CS_NO_MEMORY : CS_OK;
 }
 
 static void
@@ -117,6 +143,8 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 		memset(actor->ports, 0, sizeof actor->ports);
 	}
 	memset(sim->nodes, 0, (size_t)sim->node_count * sizeof *sim->nodes);
+	if (sim->group_nodes)
+		memset(sim->groups, 0, group_count(sim) * sizeof *sim->groups);
 	sim->time = 0;
 	sim->left += sim->events.room * sizeof *sim->events.heap;
 	cs_events_fini(&sim->events);

@@ -17,6 +17,9 @@
  *   - Between nodes and inside one a rank has ports of their own, for each direction.
  *   - A card or a bus serves requests in order of time, at one time the lower rank first. The first
  *     byte waits for its turn, the last one for the slowest on its way.
+ *   - Nodes may be in groups, each with a link to all others, for each direction, that its messages
+ *     share: dragonfly groups, subtrees of a tapered fat tree. A message passes it behind its
+ *     sender's card, and that of the receiver's group at the same time if it is free.
  *   - Ranks of a node have flags besides: a waiting rank goes on model.flag after the flag was set,
  *     or after the wait began. Flags are no messages.
  *
@@ -34,6 +37,8 @@ struct cs_sim_result {
 	int64_t time;    /* ps: the last rank's end */
 	uint64_t messages, bytes;             /* of all ranks */
 	uint64_t inter_messages, inter_bytes; /* those between nodes */
+	uint64_t global_messages, global_bytes; /* those between groups of nodes; 0 without groups
+						 */
 	uint32_t rounds; /* messages in the longest chain in which each had to wait for the one
 			  * before */
 };
@@ -71,6 +76,13 @@ void cs_sim_join_work(struct cs_sim *sim);
  * up to `most` bytes, inside a node all. There these two copies are the message's length: intra.G
  * costs nothing, and the bus serves copies only. 0: none. */
 void cs_sim_copy_messages(struct cs_sim *sim, uint64_t most);
+/* Groups of `nodes` nodes each, in their order, the first of only `first`, from 1 on, and the last
+ * perhaps of fewer, for later runs. A group's link carries as many bytes in a time as `nodes` cards
+ * (without a card: ports of a rank) divided by taper / CS_SIM_TAPER; its latency is in L. nodes 0:
+ * no groups. CS_NO_MEMORY. */
+#define CS_SIM_TAPER 1000
+CS_CHECKED enum cs_status cs_sim_set_groups(struct cs_sim *sim, int nodes, int first,
+					    int64_t taper);
 /* Computation that each rank does in later runs between the begin of a non-blocking call and its
  * wait. The call's steps go on from its begin up to the first that has to wait for something, and
  * so again at each of `looks`, which part the computation equally (first at its begin, last at its

@@ -109,6 +109,25 @@ tell(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t start)
 				 start, actor->now);
 }
 
+static struct cs_sim_group *
+group_of(const struct cs_sim *sim, int rank)
+{
+	return sim->group_nodes ? &sim->groups[(sim->actors[rank].node + sim->group_skipped) /
+					       sim->group_nodes] : NULL;
+}
+
+/* A message has left its node, with the times of its bytes there: the next stage is the link of its
+ * group, or the arrival L later. */
+static void
+depart(struct cs_sim *sim, struct cs_event *event)
+{
+	int64_t latency = sim->cost[level_of(sim, event->from, event->to)].L;
+	bool is_global = group_of(sim, event->from) != group_of(sim, event->to);
+	event->stage = is_global ? CS_STAGE_UP : CS_STAGE_ARRIVAL;
+	event->at += is_global ? 0 : latency;
+	event->last += is_global ? 0 : latency;
+}
+
 /* A message on its way, `request` or what it is; `*last`: when its last byte leaves. True: a queue
  * that its node's ranks share will say when. */
 static bool
@@ -128,16 +147,16 @@ launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, i
 	event.at = pass(&actor->ports[level][CS_SIM_OUT], cost, actor->now, bytes);
 	event.last = *last = event.at + tail(bytes, cost->G);
 	event.stage = level == CS_INTRA ? CS_STAGE_BUS : CS_STAGE_NIC;
-	if (!is_shared) {
-		event.at += cost->L;
-		event.last += cost->L;
-		event.stage = CS_STAGE_ARRIVAL;
-	}
+	if (!is_shared)
+		depart(sim, &event);
 	cs_sim_put(sim, &event);
 	sim->result->messages++;
 	sim->result->bytes += bytes;
 	sim->result->inter_messages += level == CS_INTER;
 	sim->result->inter_bytes += level == CS_INTER ? bytes : 0;
+	bool is_global = group_of(sim, rank) != group_of(sim, to);
+	sim->result->global_messages += is_global;
+	sim->result->global_bytes += is_global ? bytes : 0;
 	return is_shared;
 }
 
@@ -365,14 +384,31 @@ cs_sim_leave(struct cs_sim *sim, struct cs_event *event)
 		actor->requests[event->request].at = last;
 		actor->requests[event->request].is_done = true;
 	}
-	event->at = first + model->level[is_inter ? CS_INTER : CS_INTRA].L;
-	event->last = last + model->level[is_inter ? CS_INTER : CS_INTRA].L;
-	event->stage = CS_STAGE_ARRIVAL;
+	event->at = first;
+	event->last = last;
+	depart(sim, event);
 	cs_sim_put(sim, event);
 	if (event->request >= 0 && actor->awaits == event->request)
 		cs_sim_advance(sim, actor);
 	else if (sim->player && event->request >= 0)
 		sim->player->left(sim, actor, last);
+}
+
+void
+cs_sim_cross(struct cs_sim *sim, struct cs_event *event)
+{
+	const struct cs_model *model = sim->model;
+	bool is_up = event->stage == CS_STAGE_UP;
+	int64_t node_G = model->nic_G ? model->nic_G : model->level[CS_INTER].G;
+	int64_t link_G = node_G * sim->taper / (CS_SIM_TAPER * (int64_t)sim->group_nodes);
+	int64_t time = span(event->bytes, link_G);
+	struct cs_sim_group *group = group_of(sim, is_up ? event->from : event->to);
+	event->at = serve(&group->link[is_up ? CS_SIM_OUT : CS_SIM_IN], event->at, time);
+	event->last = later(event->last, event->at + time);
+	event->stage = is_up ? CS_STAGE_DOWN : CS_STAGE_ARRIVAL;
+	event->at += is_up ? 0 : model->level[CS_INTER].L;
+	event->last += is_up ? 0 : model->level[CS_INTER].L;
+	cs_sim_put(sim, event);
 }
 
 int64_t

@@ -21,6 +21,8 @@ static const char usage[] =
 	"that can serve it\n"
 	"       collshim-sim --list                                           what can be "
 	"simulated, and the models\n"
+	"       collshim-sim --node-model MODEL [--levels PxGxR] [--json]     collectives of one "
+	"node with many cores\n"
 	"       collshim-sim --version | --help\n"
 	"\n"
 	"  NAME=VALUE           a parameter of the algorithm, as segment=64K: see --list; also "
@@ -30,6 +32,12 @@ static const char usage[] =
 	"  --ppn P              ranks on each node (default: 1)\n"
 	"  --cyclic             ranks are dealt out to the nodes in turn (default: a node's ranks "
 	"follow each other)\n"
+	"  --groups N[:FIRST]   nodes are in groups of N, the first of FIRST, as dragonfly groups "
+	"or subtrees of a fat tree,\n"
+	"                       each with a link for all messages to other groups; those are "
+	"counted (default: no groups)\n"
+	"  --taper F            with --groups: a group's link is F times slower than its nodes "
+	"together (default: 1)\n"
 	"  --bytes B            size of the call, as 8, 64K or 1M (default: 8); what it counts: "
 	"see --list\n"
 	"  --distribution NAME  blocks of several sizes, made from B: regular, broadcast, spike, "
@@ -71,7 +79,13 @@ static const char usage[] =
 	"  --play               the library's own phases are stepped, rank by rank, in place of plans "
 	"and counts; so are\n"
 	"                       algorithms that are no plans (played: see --list)\n"
-	"  --json               one algorithm: the results as JSON\n"
+	"  --node-model MODEL   prices in closed form, flat and by levels: epyc, xeon, arm, a64fx, "
+	"or a tuning file\n"
+	"                       with section node_models (collshim-bench --node)\n"
+	"  --levels PxGxR       with --node-model: packages, groups of each with a last-level "
+	"cache, ranks of each\n"
+	"                       group (default: the kind's)\n"
+	"  --json               one algorithm, or --node-model: for programs\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, with each model; how\n"
@@ -82,8 +96,9 @@ enum {
 		OPTION_CYCLIC,
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
-	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_PLAY,
-	OPTION_JSON,
+	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_GROUPS,
+	OPTION_TAPER, OPTION_PLAY,
+	OPTION_NODE_MODEL, OPTION_LEVELS, OPTION_JSON,
 };
 
 static const struct option options[] = {
@@ -94,6 +109,8 @@ static const struct option options[] = {
 	{ "nodes", required_argument, NULL, OPTION_NODES },
 	{ "ppn", required_argument, NULL, OPTION_PPN },
 	{ "cyclic", no_argument, NULL, OPTION_CYCLIC },
+	{ "groups", required_argument, NULL, OPTION_GROUPS },
+	{ "taper", required_argument, NULL, OPTION_TAPER },
 	{ "bytes", required_argument, NULL, OPTION_BYTES },
 	{ "distribution", required_argument, NULL, OPTION_DISTRIBUTION },
 	{ "root", required_argument, NULL, OPTION_ROOT },
@@ -108,9 +125,11 @@ static const struct option options[] = {
 	{ "compute", required_argument, NULL, OPTION_COMPUTE },
 	{ "looks", required_argument, NULL, OPTION_LOOKS },
 	{ "poll", required_argument, NULL, OPTION_POLL },
+	{ "node-model", required_argument, NULL, OPTION_NODE_MODEL },
+	{ "levels", required_argument, NULL, OPTION_LEVELS },
+	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
 	{ "play", no_argument, NULL, OPTION_PLAY },
-	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 	{ NULL, 0, NULL, 0 },
 };
@@ -183,6 +202,31 @@ read_seed(const char *text, struct cs_sim_options *request)
 	if (*text >= '0' && *text <= '9' && !*end)
 		return CS_TOOL_DONE;
 	return cs_tool_wrong_use("--seed %s: expected a whole number", text);
+}
+
+static int
+read_groups(char *text, struct cs_sim_options *request)
+{
+	char *first = strchr(text, ':');
+	if (first)
+		*first++ = '\0';
+	int wrong = read_count("groups", text, 1, 1 << 20, &request->group_nodes);
+	request->group_first = request->group_nodes;
+	if (first && !wrong)
+		wrong = read_count("groups N:FIRST", first, 1, (size_t)request->group_nodes,
+				   &request->group_first);
+	return wrong;
+}
+
+static int
+read_taper(const char *text, struct cs_sim_options *request)
+{
+	char *end;
+	double taper = cs_parse_decimal(text, &end);
+	if (*end || !(taper >= 0.001 && taper <= 1000))
+		return cs_tool_wrong_use("--taper %s: expected a factor from 0.001 to 1000", text);
+	request->taper = (int64_t)(taper * CS_SIM_TAPER + 0.5);
+	return CS_TOOL_DONE;
 }
 
 static int
@@ -311,6 +355,8 @@ check_call(struct cs_sim_options *request)
 					 ranks);
 	if (check_arrivals(request) || check_compute(request))
 		return CS_TOOL_WRONG_USE;
+	if (request->taper && !request->group_nodes)
+		return cs_tool_wrong_use("--taper: expected --groups as well");
 	if (call->root >= ranks)
 		return cs_tool_wrong_use("--root %d: expected a rank from 0 to %lld", call->root,
 					 ranks - 1);
@@ -338,9 +384,12 @@ read_words(int argc, char **argv, struct cs_sim_options *request)
 				cs_tools_cut(argv[i], request->words + request->word_count);
 		}
 	}
-	if (!request->what == !request->lists)
-		return cs_tool_wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare or "
-					 "--list");
+	bool is_alone = request->lists || request->node_model;
+	if (!request->what == !is_alone || (request->lists && request->node_model))
+		return cs_tool_wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare, "
+					 "--list or --node-model");
+	if (!request->node_model && request->levels.packages)
+		return cs_tool_wrong_use("--levels: expected --node-model as well");
 	if (request->word_count && (request->lists || request->compares))
 		return cs_tool_wrong_use("%s belongs to one algorithm, not to %s",
 					 request->words[0], request->lists
@@ -359,6 +408,8 @@ read_option(int option, struct cs_sim_options *request)
 	case OPTION_NODES: return read_count("nodes", optarg, 1, 1 << 20, &call->nodes);
 	case OPTION_PPN: return read_count("ppn", optarg, 1, 1 << 12, &call->ppn);
 	case OPTION_CYCLIC: call->is_cyclic = true; break;
+	case OPTION_GROUPS: return read_groups(optarg, request);
+	case OPTION_TAPER: return read_taper(optarg, request);
 	case OPTION_BYTES:
 		request->has_bytes = true;
 		return read_number("bytes", optarg, 0, (size_t)1 << 40, &call->bytes);
@@ -368,7 +419,6 @@ read_option(int option, struct cs_sim_options *request)
 		return read_count("root", optarg, 0, INT_MAX, &call->root);
 	case OPTION_NON_COMMUTATIVE: call->is_commutative = false; break;
 	case OPTION_PLAY: request->plays = true; break;
-	case OPTION_JSON: request->is_json = true; break;
 	case OPTION_OVERLAP: request->overlaps = true; break;
 	case OPTION_EAGER: return read_number("eager", optarg, 1, (size_t)1 << 40, &request->eager);
 	case OPTION_ARRIVALS: return read_arrivals(optarg, request);
@@ -380,6 +430,13 @@ read_option(int option, struct cs_sim_options *request)
 	case OPTION_LOOKS: return read_looks(optarg, request);
 	case OPTION_POLL: return read_time("poll", optarg, &request->compute.poll);
 	case OPTION_MODEL: return read_model(optarg, request);
+	case OPTION_NODE_MODEL: request->node_model = optarg; break;
+	case OPTION_JSON: request->is_json = true; break;
+	case OPTION_LEVELS:
+		if (cs_tool_read_levels(optarg, &request->levels))
+			break;
+		return cs_tool_wrong_use("--levels %s: expected packages x groups x ranks, at most "
+					 "1024 in all, as 2x8x8", optarg);
 	case OPTION_MEMORY: return read_number("memory", optarg, 1 << 20, (size_t)1 << 40,
 					       &request->memory);
 	case OPTION_VERBOSE: request->is_verbose = true; break;
@@ -405,7 +462,7 @@ read_arguments(int argc, char **argv, struct cs_sim_options *request)
 		wrong = read_option(option, request);
 	if (!wrong)
 		wrong = read_words(argc, argv, request);
-	if (wrong || request->lists)
+	if (wrong || request->lists || request->node_model)
 		return wrong;
 	wrong = cs_request_find(request);
 	if (!wrong)
@@ -484,9 +541,12 @@ main(int argc, char **argv)
 	int wrong = request.words ? read_arguments(argc, argv, &request) : CS_TOOL_CANNOT;
 	if (!request.model_count)
 		request.models[request.model_count++] = cs_models[0];
+	if (!request.taper)
+		request.taper = CS_SIM_TAPER;
 	if (!wrong) {
 		limit_memory(&request);
-		wrong = request.lists ? cs_tool_list() : simulate(&request);
+		wrong = request.lists ? cs_tool_list()
+			: request.node_model ? cs_tool_node(&request) : simulate(&request);
 	}
 	free(request.words);
 	for (int i = 0; i < request.arrivals_count; i++)

@@ -178,6 +178,7 @@ cs_request_arrivals(struct cs_sim_options *request, const struct cs_sim_call *ca
 		print_json(late);
 	for (int model = 0; !wrong && !request->is_json && model < request->model_count; model++) {
 		cs_tool_print_title(call, &request->models[model]);
+		cs_tool_print_groups(request);
 		cs_tool_print_algorithm(request, params);
 		for (int i = 0; i < request->arrivals_count; i++)
 			print_times(late, model, i);

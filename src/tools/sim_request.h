@@ -4,7 +4,8 @@
  *   collshim-sim.c reads the arguments -> sim_known.c algorithm and parameters -> sim_stage.c plans
  *   of all ranks
  *                                      -> sim_results.c runs them with each model, and prints; with
- *                                         late ranks sim_arrivals.c */
+ *                                         late ranks sim_arrivals.c, as JSON sim_json.c
+ *   sim_node.c: prices of one node */
 #ifndef CS_TOOLS_SIM_REQUEST_H
 #define CS_TOOLS_SIM_REQUEST_H
 
@@ -13,6 +14,7 @@
 #include "sim/model.h"
 #include "sim/play.h"
 #include "sim/sim.h"
+#include "topo/node_model.h"
 #include "trace/imbalance.h"
 
 #include <stdbool.h>
@@ -33,7 +35,9 @@ struct cs_sim_options {
 	int word_count;
 	size_t memory;
 	size_t eager;
-	bool compares, lists, is_verbose, has_root, has_bytes, overlaps, plays, is_json;
+	int group_nodes, group_first; /* of a group of nodes, 0: none; of the first one */
+	int64_t taper;   /* of a group's link, in 1 / CS_SIM_TAPER */
+	bool compares, lists, is_verbose, has_root, has_bytes, overlaps, plays;
 	int model_count;
 	struct cs_model models[CS_REQUEST_MODELS];
 	int arrivals_count; /* 0: all ranks come at once, and that is not asked about */
@@ -44,6 +48,9 @@ struct cs_sim_options {
 	bool turns_root;
 	struct cs_sim_compute compute; /* with a time, or with a factor of the blocking call's */
 	double compute_factor;
+	const char *node_model; /* a kind or a tuning file: prices of one node, no simulation */
+	struct cs_node_groups levels; /* 0 packages: the kind's */
+	bool is_json;
 };
 
 /* Says on stderr what is wrong with the arguments; returns CS_TOOL_WRONG_USE. */
@@ -57,6 +64,10 @@ bool cs_tool_is_played(const struct cs_sim_options *request, const struct cs_alg
 bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param, bool is_played);
 const char *cs_tool_bytes_meaning(enum cs_coll coll);
 int cs_tool_list(void);
+/* "2x8x8": packages, groups, ranks of a group. False: it is none, or has more than 1024 ranks. */
+bool cs_tool_read_levels(const char *text, struct cs_node_groups *levels);
+/* Prints the prices of collectives by a node model; returns an exit code. */
+int cs_tool_node(const struct cs_sim_options *request);
 /* Names of the collective's algorithms that are plans, on stderr. */
 void cs_tool_offer(enum cs_coll coll);
 void cs_tool_fallbacks(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm);
@@ -78,6 +89,7 @@ struct cs_sim *cs_request_stage(const struct cs_sim_options *request, struct cs_
 #define CS_TIME_TEXT 32
 const char *cs_tool_time_text(char text[CS_TIME_TEXT], double picoseconds);
 void cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model);
+void cs_tool_print_groups(const struct cs_sim_options *request);
 void cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *params);
 /* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which
  * has been said. `starts`: as in cs_sim_run. */

@@ -46,6 +46,17 @@ cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model
 }
 
 void
+cs_tool_print_groups(const struct cs_sim_options *request)
+{
+	if (!request->group_nodes)
+		return;
+	printf("groups of %d node%s", request->group_nodes, request->group_nodes == 1 ? "" : "s");
+	if (request->group_first < request->group_nodes)
+		printf(", the first of %d", request->group_first);
+	printf(", links tapered %g to 1\n", (double)request->taper / CS_SIM_TAPER);
+}
+
+void
 cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *params)
 {
 	char size[CS_NUMBER_TEXT];
@@ -73,8 +84,12 @@ print_one(const struct cs_sim_options *request, const size_t *params,
 		printf("  %-22s %" PRIu32 "\n", "rounds", result->rounds);
 	printf("  %-22s %" PRIu64 "\n", "messages", result->messages);
 	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_messages);
+	if (request->group_nodes)
+		printf("  %-22s %" PRIu64 "\n", "  between groups", result->global_messages);
 	printf("  %-22s %" PRIu64 "\n", "bytes", result->bytes);
 	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_bytes);
+	if (request->group_nodes)
+		printf("  %-22s %" PRIu64 "\n", "  between groups", result->global_bytes);
 }
 
 /* Work of the ranks, which a player counts. */
@@ -166,6 +181,7 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 			cs_sim_json_result(sim, is_played, &request->models[i], &result, !i);
 		} else if (!wrong) {
 			cs_tool_print_title(call, &request->models[i]);
+			cs_tool_print_groups(request);
 			print_one(request, params, &result);
 			if (is_played)
 				print_played(sim);
@@ -179,6 +195,9 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 		if (request->is_verbose)
 			fprintf(stderr, "collshim-sim: %s: simulated time exactly %" PRId64 " ps\n",
 				request->models[i].name, result.time);
+		if (request->is_verbose && request->group_nodes)
+			fprintf(stderr, "collshim-sim: %s: between groups exactly %" PRIu64
+				" bytes\n", request->models[i].name, result.global_bytes);
 	}
 	if (request->is_json)
 		cs_sim_json_end();
@@ -236,7 +255,7 @@ sort(struct row *rows, size_t count, int model)
 }
 
 static void
-print_row(const struct row *row, int model, int64_t best)
+print_row(const struct row *row, int model, int64_t best, bool has_groups)
 {
 	char name[64], text[CS_TIME_TEXT];
 	const struct cs_sim_result *result = &row->results[model];
@@ -246,10 +265,14 @@ print_row(const struct row *row, int model, int64_t best)
 		printf("  %-40s %s\n", name, missing(row, model));
 	else
 		printf("  %-40s %14s %8.3g "
-		       "%8" PRIu32 " %12" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", name,
+		       "%8" PRIu32 " %12" PRIu64 " %16" PRIu64 " %16" PRIu64, name,
 		       cs_tool_time_text(text, (double)result->time),
 		       best ? (double)result->time / (double)best : 1.0, result->rounds,
 		       result->messages, result->bytes, result->inter_bytes);
+	if (!missing(row, model) && has_groups)
+		printf(" %16" PRIu64, result->global_bytes);
+	if (!missing(row, model))
+		putchar('\n');
 }
 
 static void
@@ -258,11 +281,13 @@ print_table(const struct cs_sim_options *request, const struct cs_sim_call *call
 {
 	sort(rows, count, model);
 	cs_tool_print_title(call, &request->models[model]);
-	printf("  %-40s %14s %8s %8s %12s %16s %16s\n", "algorithm", "simulated time", "ratio",
-	       "rounds", "messages",
-	       "bytes", "between nodes");
+	cs_tool_print_groups(request);
+	printf("  %-40s %14s %8s %8s %12s %16s %16s", "algorithm", "simulated time", "ratio",
+	       "rounds", "messages", "bytes", "between nodes");
+	puts(request->group_nodes ? "   between groups" : "");
 	for (size_t i = 0; i < count; i++)
-		print_row(&rows[i], model, rows[0].results[model].time);
+		print_row(&rows[i], model, rows[0].results[model].time,
+			  request->group_nodes > 0);
 }
 
 int

@@ -131,6 +131,18 @@ unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 	return cs_algorithm_unmet(algorithm, &facts);
 }
 
+/* The simulator with the request's groups, if it is one. */
+static struct cs_sim *
+grouped(struct cs_sim *sim, const struct cs_sim_options *request, char reason[CS_REASON_TEXT])
+{
+	if (!sim || cs_sim_set_groups(sim, request->group_nodes, request->group_first,
+				      request->taper) == CS_OK)
+		return sim;
+	say_too_large(reason, 0, request->memory);
+	cs_sim_destroy(sim);
+	return NULL;
+}
+
 static struct cs_sim *
 play(const struct cs_sim_options *request, struct cs_sim_call *call,
      const struct cs_algorithm *algorithm, const size_t *params, char reason[CS_REASON_TEXT])
@@ -144,7 +156,7 @@ play(const struct cs_sim_options *request, struct cs_sim_call *call,
 		say_too_large(reason, 0, request->memory);
 	else if (status != CS_OK)
 		snprintf(reason, CS_REASON_TEXT, "%s", why);
-	return sim;
+	return grouped(sim, request, reason);
 }
 
 struct cs_sim *
@@ -172,7 +184,7 @@ cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 			 : add_flat(sim, call, algorithm, guessed, request->memory);
 	}
 	if (status == CS_OK)
-		return sim;
+		return grouped(sim, request, reason);
 	if (status == CS_NO_MEMORY)
 		say_too_large(reason, guessed, request->memory);
 	else

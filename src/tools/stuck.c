@@ -240,6 +240,31 @@ print_others(const struct processes *processes)
 			: " wait in no call of collshim (or have no collshim)");
 }
 
+/* The exit code. */
+static int
+look_for(struct processes *processes, const char *what)
+{
+	if (!list(processes)) {
+		perror("collshim-info: /proc");
+		return FAILED;
+	}
+	if (!take_tree(processes, what) && !take_job(processes, what)) {
+		fputs("no process of this user on this machine is ", stdout);
+		cs_printable_put(stdout, what);
+		puts(", or of a job of that id");
+		return HANG_NOWHERE;
+	}
+	if (!leave_ranks(processes)) {
+		fputs("process ", stdout);
+		cs_printable_put(stdout, what);
+		puts(" waits in no call of collshim (or has no collshim)");
+		return HANG_NOWHERE;
+	}
+	bool is_good = ask_all(processes), is_any = print_answers(processes);
+	print_others(processes);
+	return !is_good ? FAILED : is_any ? HANG : HANG_NOWHERE;
+}
+
 int
 cs_tools_stuck(int argc, char **argv)
 {
@@ -249,26 +274,9 @@ cs_tools_stuck(int argc, char **argv)
 		      "Try: collshim-info --help\n", stderr);
 		return WRONG_USE;
 	}
-	if (!list(&processes)) {
-		perror("collshim-info: /proc");
-		return FAILED;
-	}
-	if (!take_tree(&processes, argv[1]) && !take_job(&processes, argv[1])) {
-		fputs("no process of this user on this machine is ", stdout);
-		cs_printable_put(stdout, argv[1]);
-		puts(", or of a job of that id");
-		return HANG_NOWHERE;
-	}
-	if (!leave_ranks(&processes)) {
-		fputs("process ", stdout);
-		cs_printable_put(stdout, argv[1]);
-		puts(" waits in no call of collshim (or has no collshim)");
-		return HANG_NOWHERE;
-	}
-	bool is_good = ask_all(&processes), is_any = print_answers(&processes);
-	print_others(&processes);
+	int code = look_for(&processes, argv[1]);
 	for (size_t i = 0; i < processes.count; i++)
 		free(processes.all[i].answer);
 	free(processes.all);
-	return !is_good ? FAILED : is_any ? HANG : HANG_NOWHERE;
+	return code;
 }

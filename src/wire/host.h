@@ -19,6 +19,7 @@ struct cs_reduction {
 	size_t unit;        /* bytes from one element to the next in the buffers handed over */
 	unsigned kind;      /* operation, kind of numbers and unit: the same on all ranks, as
 			     * handles need not be */
+	bool is_exact;      /* any order gives the same bits, as on integers */
 	/* out[i] = a[i] op b[i]; NULL if only the host can do it. */
 	void (*kernel)(void *out, const void *a, const void *b, size_t count);
 };

@@ -153,8 +153,10 @@ make_reduction(const struct world *world, const struct spec *spec, int rank, str
 	made->count = total;
 	made->bytes = bytes;
 	made->is_commutative = spec->is_commutative;
-	made->reduction = (struct cs_reduction){ .unit = CALL_UNIT, .kernel = spec->is_commutative
-						 ? add_up : compose };
+	made->reduction = (struct cs_reduction){ .unit = CALL_UNIT,
+						 .is_exact = spec->is_commutative,
+						 .kernel = spec->is_commutative ? add_up
+										: compose };
 	for (int other = 0; other < world->ranks; other++)
 		part->arrays[0][other] = count_of(spec, other);
 	if (spec->coll == CS_REDUCE_SCATTER)

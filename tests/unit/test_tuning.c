@@ -18,6 +18,8 @@ parse(const char *text)
 	return tuning;
 }
 
+#define NODE_VALUE \
+	", or unknown, for the kind's (collshim-bench --node measures it)\n"
 #define PROVENANCE "    provenance: {date: 2026-11-21, library: l, machine: m, command: c}\n"
 
 TEST(a_version_alone_is_a_tuning_file)
@@ -27,6 +29,22 @@ TEST(a_version_alone_is_a_tuning_file)
 	assert_int_equal(tuning->block_count, 0);
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		assert_false(tuning->has_limit[i]);
+	cs_tuning_destroy(tuning);
+}
+
+TEST(a_node_model_has_its_kinds_values_where_its_own_are_unknown)
+{
+	struct cs_tuning *tuning = parse("version: 1\nnode_models:\n  - name: n\n" PROVENANCE
+					 "    kind: epyc\n    values:\n      llc_ns: 112.5\n"
+					 "      package_ns: unknown\n      core_rate: 20000\n");
+	const struct cs_site_node *node = tuning->nodes;
+	assert_int_equal(tuning->node_count, 1);
+	assert_int_equal(node->measured, 1 | 1 << 6);
+	assert_int_equal(node->model.t[CS_SAME_LLC], 112500);
+	assert_int_equal(node->model.t[CS_SAME_PACKAGE], 112500); /* the kind's is less */
+	assert_int_equal(node->model.t[CS_FAR], 197000);
+	assert_int_equal(node->model.b_core, 50000);
+	assert_int_equal(node->model.gap, 250);
 	cs_tuning_destroy(tuning);
 }
 
@@ -288,7 +306,7 @@ static const struct wrong {
 	{ "version: 1\nversion: 1\n", "2:1: found the key version again, expected it once (first "
 				      "in line 1)\n" },
 	{ "version: 1\nlimit: {}\n", "2:1: found the key \"limit\", expected one of version, "
-				     "limits, blocks, models; did "
+				     "limits, blocks, models, node_models; did "
 				     "you mean limits?\n" },
 	{ "version: 1\n? [a]\n: b\n", "2:3: found a list, expected the name of a key\n" },
 	{ "version: 1\n---\nversion: 1\n", "2:1: found a second document, expected one per "
@@ -365,6 +383,29 @@ static const struct wrong {
 	  "9:9: found 7 ranks on 2 nodes, expected equally many on each\n"
 	  "10:59: found \"1\", expected a time with its unit (ns, us, ms, s), as 35.2us\n" },
 	/* limits */
+	/* node models */
+	{ "version: 1\nnode_models: 7\n", "2:14: found \"7\", expected a list of node models, each "
+					  "beginning with - name:\n" },
+	{ "version: 1\nnode_models:\n  - name: n\n" PROVENANCE "    kind: epic\n    values: 3\n"
+	  "  - name: n\n" PROVENANCE "    kind: arm\n",
+	  "5:11: found \"epic\", expected epyc, xeon, arm or a64fx\n"
+	  "6:13: found \"3\", expected a map, values of a node model\n"
+	  "7:5: expected the key values in a node model\n" },
+	{ "version: 1\nnode_models:\n  - name: n\n" PROVENANCE "    kind: epyc\n    values:\n"
+	  "      far: 1\n      llc_ns: -1\n      gap: 0\n      core_rate: 1e9\n"
+	  "      cma_call_ns: [1]\n",
+	  "7:7: found the key \"far\", expected one of llc_ns, package_ns, far_ns, gap, "
+	  "reader_near_ns, reader_out_ns, core_rate, between_rate, out_rate, package_rate, "
+	  "link_rate, cma_call_ns, cma_page_ns, cma_crowd_ns\n"
+	  "8:15: found \"-1\", expected nanoseconds from 1 to 100000" NODE_VALUE
+	  "9:12: found \"0\", expected a part from 0.01 to 2" NODE_VALUE
+	  "10:18: found \"1e9\", expected bytes per microsecond from 100 to 10000000" NODE_VALUE
+	  "11:20: found a list, expected nanoseconds from 10 to 1000000" NODE_VALUE },
+	{ "version: 1\nnode_models:\n  - name: n\n" PROVENANCE "    kind: epyc\n    values:\n"
+	  "      llc_ns: 90\n      package_ns: 30\n      far_ns: unknown\n",
+	  "8:19: found \"30\", expected at least the llc_ns above; measure again on an idle "
+	  "node\n" },
+
 	{ "version: 1\nlimits:\n", "2:8: found nothing, expected a map, the limits\n" },
 	{ "version: 1\nlimits: [slots]\n", "2:9: found a list, expected a map, the limits\n" },
 	{ "version: 1\nlimits: {slots: 1}\n", "2:17: found \"1\", expected a number from 2 to "

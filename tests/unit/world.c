@@ -1,6 +1,8 @@
 /* world.c makes the nodes and teams of virtual ranks. */
 #include "world_parts.h"
 
+#include "base/fake_levels.h"
+
 #include "algorithms/late/posted_receives.h"
 
 #include <stdlib.h>
@@ -104,6 +106,20 @@ take_lane(struct world *world, int rank)
 	}
 }
 
+/* Levels of any kind, by the seed, the same on all ranks. */
+static void
+take_levels(const struct world *world, struct cs_levels *levels)
+{
+	static const char *const texts[] = { "1x1x1024", "2x2x2", "1x4x3", "3,1|2,5",
+					     "cyclic:2x2x4",
+					     "1,1,1,1|1,1,1,1", "cyclic:3x1x1", "17|9" };
+	const char *text = texts[world->random % (sizeof texts / sizeof *texts)];
+	int package[WORLD_MOST], cache[WORLD_MOST];
+	for (int local = 0; local < world->ranks; local++)
+		cs_fake_levels_of(text, local, &package[local], &cache[local]);
+	assert_true(cs_levels_init(levels, world->ranks, package, cache));
+}
+
 /* Where each node has one rank there is no memory (comm/teams/make_team.c). */
 static void
 make_team(struct world *world, const int *sizes, int rank, const struct cs_node_shape *like)
@@ -119,6 +135,8 @@ make_team(struct world *world, const int *sizes, int rank, const struct cs_node_
 							   .spin = like->spin,
 							   .yields = like->yields };
 	take_lane(world, rank);
+	if (world->nodes == 1)
+		take_levels(world, &team->shape.levels);
 	take_seat(world, &world->everyone[rank], 0, rank);
 	team->everyone = &world->everyone[rank];
 	team->idle = &world->idle[rank];
@@ -188,6 +206,7 @@ world_clear(struct world *world)
 	for (int rank = 0; rank < world->ranks; rank++) {
 		cs_plans_fini(&world->teams[rank].lane_plans);
 		cs_plans_fini(&world->teams[rank].flat_plans);
+		cs_levels_fini(&world->teams[rank].shape.levels);
 		cs_op_memory_free(&world->idle[rank]);
 	}
 	for (int node = 0; node < world->nodes; node++)

@@ -20,7 +20,7 @@ build(struct cs_builder *builder)
 	struct cs_butterfly fly;
 	if (problem->ranks == 1 && !problem->is_in_place)
 		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
-	cs_butterfly_begin(&fly, builder, 0, false);
+	cs_butterfly_begin(&fly, builder, CS_BUTTERFLY_BINARY, 0, false);
 	cs_butterfly_fold(&fly);
 	cs_butterfly_combine(&fly);
 	cs_butterfly_unfold(&fly);
@@ -32,7 +32,7 @@ static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	struct cs_butterfly fly;
-	cs_butterfly_shape(&fly, problem, 0);
+	cs_butterfly_shape(&fly, problem, CS_BUTTERFLY_BINARY, 0);
 	int ends = (fly.folds > 0) + (2 * fly.folds > fly.size);
 	cost->rounds = problem->bytes ? (uint64_t)(fly.levels + ends) : 0;
 	cost->bytes = (uint64_t)(fly.levels + (fly.folds > 0)) * problem->bytes;

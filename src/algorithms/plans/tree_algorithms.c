@@ -1,6 +1,6 @@
 /* plans/tree_algorithms.c — scatter(v) and gather(v) along a tree: linear, binomial, k-nomial,
- * split for LogGP, multi-sender (seed 000, 5.1.2, 5.1.3 and 5.2.2; seed 002, 2.3.1 and 2.3.2). One
- * row per tree: gather is its scatter backwards.
+ * split for LogGP, multi-sender (seed 000, 5.1.2, 5.1.3 and 5.2.2; seed 002, 2.3.1 and 2.3.2), Bine
+ * (De Sensi et al., SC '25). One row per tree: gather is its scatter backwards.
  *
  *   linear        p = 4:         0123 . . .  |  0 1 2 3
  *   binomial      p = 8:         01234567 . . . . . . . | 0123 . . . 4567 . . . |
@@ -40,6 +40,11 @@
  * ceil(log_(k + 1) nodes) of them between nodes. For blocks so large that one rank cannot fill a
  * node's links.
  *
+ * bine: halves as binomial, but the rank that gets one is in its middle and mirrors the one that
+ * gives (plans/bine.h): ceil(log2 p) rounds over about two thirds of the distance. A part may wrap
+ * around the last rank; the root then packs it. For networks whose nodes are in groups with fewer
+ * links between them.
+ *
  * All: the root moves each block but its own. But for linear, CS_TMP is as large as the subtree's
  * blocks. */
 #include "algorithms/plans/tree_scatter.h"
@@ -60,6 +65,12 @@ halves(struct cs_partition *partition, const struct cs_problem *problem)
 }
 
 static void
+bine(struct cs_partition *partition, const struct cs_problem *problem)
+{
+	cs_partition_bine(partition);
+}
+
+static void
 k_parts(struct cs_partition *partition, const struct cs_problem *problem)
 {
 	cs_partition_even(partition, (int)problem->params[K]);
@@ -74,6 +85,9 @@ k_parts(struct cs_partition *partition, const struct cs_problem *problem)
 	TREE(binomial, "binomial", halves, 0, ALL_SIZES, \
 	     "binomial tree: who has several blocks passes half of them on", , \
 	     "binomial tree: each rank collects the blocks of its subtree", ) \
+	TREE(bine, "bine", bine, 0, ALL_SIZES, \
+	     "binomial tree around the middle of a part, by negabinary distances", , \
+	     "binomial tree around the middle of a part, by negabinary distances", ) \
 	TREE(knomial, "knomial", k_parts, 0, ALL_SIZES KNOMIAL_PARAMS, \
 	     "n-way binomial tree: who has several blocks passes on k parts at once", , \
 	     "n-way binomial tree: each rank collects k parts at once", ) \

@@ -1,10 +1,25 @@
 #include "algorithms/plans/tree_partition.h"
 
+#include "algorithms/plans/bine.h"
+
 void
 cs_partition_even(struct cs_partition *partition, int fanout)
 {
 	partition->fanout = fanout;
 	partition->tabled = 0;
+	partition->is_bine = false;
+}
+
+void
+cs_partition_bine(struct cs_partition *partition)
+{
+	partition->is_bine = true;
+}
+
+int
+cs_partition_head(const struct cs_partition *partition, int count)
+{
+	return partition->is_bine ? cs_bine_head(count) : 0;
 }
 
 /* End time of a part of `count` that gives `cut` members to a child. */
@@ -25,6 +40,7 @@ cs_partition_split(struct cs_partition *partition, int count,
 {
 	uint64_t t[CS_PARTITION_MOST + 1] = { 0 };
 	partition->fanout = 1;
+	partition->is_bine = false;
 	partition->tabled = count < CS_PARTITION_MOST ? count : CS_PARTITION_MOST;
 	for (int n = 2, turn = 1; n <= partition->tabled; n++) {
 		while (turn + 1 < n && times->message + t[turn] < times->gap + t[n - turn])
@@ -68,24 +84,48 @@ even_share(const struct cs_partition *partition, struct cs_subtree *part)
 	return part->count / (left + 1);
 }
 
+/* Cut at the middle, the lower half the larger one. The child's head is as far from the cut as the
+ * own one, or at the end of a half that is shorter. */
+static struct cs_subtree
+cut_bine(struct cs_subtree *part)
+{
+	int first = part->first, count = part->count, upper = count / 2, lower = count - upper;
+	int middle = first + lower, mirror = 2 * middle - 1 - part->head;
+	bool is_lower = part->head < middle;
+	part->first = is_lower ? first : middle;
+	part->count = is_lower ? lower : upper;
+	return (struct cs_subtree){ .first = is_lower ? middle : first,
+				    .count = is_lower ? upper : lower,
+				    .head = mirror < first + count ? mirror : first + count - 1 };
+}
+
 struct cs_subtree
 cs_subtree_cut(const struct cs_partition *partition, struct cs_subtree *part)
 {
-	int given = part->count <= partition->tabled ? partition->table[part->count]
-						     : even_share(partition, part);
-	part->count -= given;
-	return (struct cs_subtree){ .first = part->first + part->count, .count = given,
-				    .parent = part->first, .index = part->cut++,
-				    .depth = part->depth + 1 };
+	struct cs_subtree child;
+	if (partition->is_bine) {
+		child = cut_bine(part);
+	} else {
+		int given = part->count <= partition->tabled ? partition->table[part->count]
+							     : even_share(partition, part);
+		part->count -= given;
+		child = (struct cs_subtree){ .first = part->first + part->count, .count = given,
+					     .head = part->first + part->count };
+	}
+	child.parent = part->head;
+	child.index = part->cut++;
+	child.depth = part->depth + 1;
+	return child;
 }
 
 struct cs_subtree
 cs_subtree_of(const struct cs_partition *partition, int count, int member)
 {
-	struct cs_subtree part = { .count = count };
-	while (part.first != member) {
+	int head = cs_partition_head(partition, count);
+	struct cs_subtree part = { .count = count, .head = head, .parent = head };
+	while (part.head != member) {
 		struct cs_subtree child = cs_subtree_cut(partition, &part);
-		if (child.first <= member)
+		if (child.first <= member && member < child.first + child.count)
 			part = child;
 	}
 	return part;

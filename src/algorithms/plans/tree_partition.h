@@ -6,7 +6,11 @@
  *
  *   8 members:  0 1 2 3 4 5 6 7 -> 0 1 2 3 | 4 5 6 7 -> 0 1 | 2 3 | 4 5 | 6 7 -> 0|1|2|3|4|5|6|7
  *
- * Members are ranks counted from the root on, or nodes (plans/tree_scatter.h). */
+ * Members are ranks counted from the root on, or nodes (plans/tree_scatter.h).
+ *
+ * A Bine partition has the head of a part not at its beginning but at about a third of it
+ * (plans/bine.h): it keeps the half that it is in, and the head of the other one mirrors it. The
+ * row then begins so many ranks before the root, cs_partition_head. */
 #ifndef CS_ALGORITHMS_PLANS_TREE_PARTITION_H
 #define CS_ALGORITHMS_PLANS_TREE_PARTITION_H
 
@@ -23,6 +27,7 @@ struct cs_partition {
 		     * be */
 	int tabled; /* parts of up to so many members: the child gets table[members] */
 	uint16_t table[CS_PARTITION_MOST + 1];
+	bool is_bine; /* cut in two around a head in the middle; fanout and table are not used */
 };
 
 struct cs_partition_times { /* in any unit */
@@ -33,7 +38,8 @@ struct cs_partition_times { /* in any unit */
 
 struct cs_subtree {
 	int first, count;
-	int parent; /* the first of the part that it was cut from */
+	int head;   /* the member that has, or collects, the blocks: the first but in Bine ones */
+	int parent; /* the head of the part that it was cut from */
 	int index;  /* number among the parent's children */
 	int depth;  /* ancestors */
 	int cut;    /* children so far */
@@ -59,9 +65,14 @@ enum { CS_CUTS_LATENCY, CS_CUTS_OVERHEAD, CS_CUTS_GAP, CS_CUTS_BYTE };
 	[CS_CUTS_BYTE] = { "byte_ps", "time that a byte takes on a link, in 1/1000 ns (G)", 100, \
 			   0, 1000000 }
 
-/* Cut the next child's part from the end of `part`, which has two members or more. */
+void cs_partition_bine(struct cs_partition *partition);
+/* The member at the top of the tree, of `count` members. */
+int cs_partition_head(const struct cs_partition *partition, int count);
+
+/* Cut the next child's part from `part`, which has two members or more: from its end, but in a Bine
+ * one the half without its head. */
 struct cs_subtree cs_subtree_cut(const struct cs_partition *partition, struct cs_subtree *part);
-/* The part whose first member is `member`, of `count` members in all. */
+/* The part whose head is `member`, of `count` members in all. */
 struct cs_subtree cs_subtree_of(const struct cs_partition *partition, int count, int member);
 
 #endif

@@ -7,11 +7,11 @@
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-/* The ranks in the order of the tree. Without nodes there are no arrays: position i is rank root +
- * i, a group. */
+/* The ranks in the order of the tree. Without nodes there are no arrays: position i is rank start +
+ * i, a group, and `start` the root, unless the tree's head is not its first member. */
 struct row {
 	int groups;
-	int ranks, root;
+	int ranks, start;
 	int *order; /* position -> rank */
 	int *first; /* by group: the position of its head; one more at the end */
 };
@@ -20,7 +20,7 @@ static int
 rank_at(const struct row *row, int position)
 {
 	return row->order ? row->order[position]
-			  : (int)(((long long)row->root + position) % row->ranks);
+			  : (int)(((long long)row->start + position) % row->ranks);
 }
 
 static int
@@ -47,7 +47,7 @@ put_first(int *order, int at, int count, int *spare)
 static void
 group_all(struct row *row, const int *node_of)
 {
-	int root_node = node_of[row->root], at = 0, count = 0;
+	int root_node = node_of[row->start], at = 0, count = 0;
 	while (node_of[row->order[at]] != root_node)
 		at++;
 	while (at + count < row->ranks && node_of[row->order[at + count]] == root_node)
@@ -65,11 +65,14 @@ group_all(struct row *row, const int *node_of)
 
 /* False: no memory. */
 static bool
-row_init(struct row *row, const struct cs_problem *problem, int senders)
+row_init(struct row *row, const struct cs_problem *problem, const struct cs_partition *partition,
+	 int senders)
 {
 	size_t p = (size_t)problem->ranks;
+	int head = cs_partition_head(partition, problem->ranks);
 	*row = (struct row){ .groups = problem->ranks, .ranks = problem->ranks,
-			     .root = problem->root };
+			     .start = problem->root - head +
+				      (problem->root < head ? problem->ranks : 0) };
 	if (!senders || !problem->node_of)
 		return true;
 	row->order = malloc((2 * p + 1) * sizeof *row->order);
@@ -109,10 +112,11 @@ struct walk {
 	const struct cs_partition *partition;
 	int senders;
 	struct row row;
-	struct cs_subtree part; /* of groups; the own group is its first one */
+	struct cs_subtree part; /* of groups; the own group is its head */
 	int self, head;
 	int outside;         /* peer from which the head gets its part, or to which it sends it */
 	size_t own, bytes;   /* own block, all of the part */
+	size_t own_at;       /* the own block's offset in it */
 	enum cs_memory memory; /* of the program's blocks */
 	size_t *before;      /* by position: bytes of the blocks before, one more at the end; NULL
 			      * with blocks of one size */
@@ -183,11 +187,11 @@ at_of(const struct walk *walk, int rank)
 }
 
 static void
-add_message(struct walk *walk, int position, int count, int by)
+add_message(struct walk *walk, int position, int count, int head, int by)
 {
 	walk->messages[walk->message_count++] =
 	     (struct message){ .position = position, .count = count,
-			       .to = rank_at(&walk->row, position), .by = by,
+			       .to = rank_at(&walk->row, head), .by = by,
 			       .bytes = before(walk, position + count) - before(walk, position),
 			       .request = CS_NO_REQUEST };
 }
@@ -196,19 +200,21 @@ static void
 list_messages(struct walk *walk)
 {
 	const struct row *row = &walk->row;
-	int own = walk->part.first, first = first_of(row, own);
+	int own = walk->part.head, first = first_of(row, own);
 	struct cs_subtree rest = walk->part;
 	while (rest.count > 1) {
 		struct cs_subtree child = cs_subtree_cut(walk->partition, &rest);
 		int position = first_of(row, child.first);
 		int sender = sender_of(row, own, child.index, walk->senders);
 		add_message(walk, position, first_of(row, child.first + child.count) - position,
-			    rank_at(row, first + sender));
+			    first_of(row, child.head), rank_at(row, first + sender));
 	}
 	for (int i = 1; i < size_of(row, own); i++)
-		add_message(walk, first + i, 1, walk->head);
-	int end = first_of(row, own + walk->part.count);
+		add_message(walk, first + i, 1, first + i, walk->head);
+	first = first_of(row, walk->part.first);
+	int end = first_of(row, walk->part.first + walk->part.count);
 	walk->bytes = before(walk, end) - before(walk, first);
+	walk->own_at = before(walk, first_of(row, own)) - before(walk, first);
 }
 
 static void
@@ -233,7 +239,8 @@ init(struct walk *walk, struct cs_builder *builder, const struct cs_partition *p
 			       .memory = is_scatter ? CS_IN : CS_OUT,
 			       .own = cs_problem_size(problem, problem->rank) };
 	walk->messages = malloc(p * sizeof *walk->messages);
-	if (!walk->messages || !row_init(&walk->row, problem, senders) || !measure(walk)) {
+	if (!walk->messages || !row_init(&walk->row, problem, partition, senders) ||
+	    !measure(walk)) {
 		cs_build_no_memory(builder);
 		fini(walk);
 		return false;
@@ -338,7 +345,7 @@ scatter_from_head(struct walk *walk)
 		cs_build_send(builder, peer_of(walk, message), place_in(walk, message, base),
 			      message->bytes);
 	}
-	cs_build_copy(builder, cs_out(0), base, walk->own);
+	cs_build_copy(builder, cs_out(0), cs_plus(base, walk->own_at), walk->own);
 }
 
 static void
@@ -393,7 +400,7 @@ gather_to_head(struct walk *walk)
 		cs_build_recv(builder, peer_of(walk, message), place_in(walk, message, base),
 			      message->bytes);
 	}
-	cs_build_copy(builder, base, cs_in(0), walk->own);
+	cs_build_copy(builder, cs_plus(base, walk->own_at), cs_in(0), walk->own);
 	cs_build_wait_all(builder);
 	builder->note--;
 	cs_build_send(builder, walk->outside, base, walk->bytes);

@@ -135,42 +135,6 @@ drop_groups(struct cs_comm *communicator)
 	cs_group_close(&communicator->seat->everyone);
 }
 
-/* Returns the NUMA domain that a local rank is bound to; for tests, one by its place among the
- * node's ranks, of which consecutive parts are in one domain. */
-static int
-domain_of(struct cs_team *team, int local)
-{
-	int fake = cs_engine.settings.fake_domains;
-	if (fake)
-		return (int)((int64_t)local * fake / team->shape.locals);
-	return cs_topo_spot(team->node.table,
-			    cs_node_rank(&team->node, local)->cpus).at[CS_TOPO_DOMAIN];
-}
-
-/* Finds the NUMA domains of the node's ranks, and the ranks for a lane per domain: the same on all
- * of them, by the same table and affinity masks, which must have been written. */
-static void
-learn_domains(struct cs_team *team)
-{
-	struct cs_shape *shape = &team->shape;
-	int locals = shape->locals;
-	if (!team->node.table)
-		return;
-	cs_topo_learn(team->node.table);
-	int *numa = malloc((size_t)locals * sizeof *numa);
-	if (!numa) {
-		cs_warn_local("no memory for the places of %d ranks; ending the job", locals);
-		cs_host_mpi.abort("out of memory");
-	}
-	for (int local = 0; local < locals; local++)
-		numa[local] = domain_of(team, local);
-	shape->numa_domains = cs_lanes_domains(numa, locals);
-	if (shape->numa_domains > 1)
-		cs_lanes_order(numa, locals, locals < CS_LANES ? locals : CS_LANES,
-			       team->lane_local);
-	free(numa);
-}
-
 /* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for
  * each NUMA domain. All do what the least able one can, which keeps the algorithms simple. With
  * several nodes, agrees on the largest trouble at the same time, and on the facts that decide how
@@ -283,6 +247,8 @@ make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 		trouble = cs_team_new_node(&meeting, communicator->seat, &shape);
 	team->node.key = key;
 	communicator->is_new = !name;
+	if (trouble == CS_TROUBLE_NONE)
+		cs_team_learn_levels(team);
 	return trouble == CS_TROUBLE_NONE ? learn_least(communicator, team, trouble) : trouble;
 }
 
@@ -339,7 +305,7 @@ make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, 
 	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
 		trouble = CS_TROUBLE_NO_SHARE;
 	if (trouble == CS_TROUBLE_NONE)
-		learn_domains(team);
+		cs_team_learn_domains(team);
 	trouble = learn_least(communicator, team, trouble);
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
@@ -393,6 +359,7 @@ prepare(struct cs_comm *communicator)
 static void
 forget_shape(struct cs_team *team)
 {
+	cs_levels_fini(&team->shape.levels);
 	free(team->shape.node_of);
 	team->shape = (struct cs_shape){ 0 };
 }
@@ -572,6 +539,7 @@ cs_comm_drop_team(struct cs_comm *communicator)
 	if (communicator->is_new && !communicator->is_apart)
 		owe(-(int64_t)(team->node.calls - communicator->first_call));
 	cs_team_drop_node(communicator->seat);
+	cs_levels_fini(&team->shape.levels);
 	free(team->shape.node_of);
 	cs_plans_fini(&team->lane_plans);
 	cs_plans_fini(&team->flat_plans);

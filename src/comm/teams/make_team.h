@@ -68,6 +68,16 @@ bool cs_team_exchange(struct cs_comm *communicator, const struct cs_said *mine,
  * stride. */
 uint64_t cs_team_common_name(const uint64_t *names, size_t stride, int ranks);
 
+/* Finds the NUMA domains of the node's ranks, and the ranks for a lane per domain: the same on all
+ * of them, by the same table and affinity masks, which must have been written. Ends the job if
+ * memory is out. */
+void cs_team_learn_domains(struct cs_team *team);
+
+/* Finds the levels of a node of many ranks: the same on all of them, by the same table and affinity
+ * masks. Not where ranks share cores: one that has none for a while would hold up its group. Ends
+ * the job if memory is out. */
+void cs_team_learn_levels(struct cs_team *team);
+
 /* Ends the job, since other ranks wait in a collective that this rank cannot join. */
 __attribute__((noreturn)) void cs_team_out_of_memory(const char *what, int ranks);
 

@@ -241,6 +241,7 @@ cs_team_node_shape(const struct cs_comm *communicator)
 		.size = shape->locals,
 		.slots = limits->slots < CS_MAX_SLOTS ? limits->slots : CS_MAX_SLOTS,
 		.slot_bytes = slot_bytes(limits, shape, call_bytes),
+		.has_table = shape->nodes == 1 && shape->locals > CS_LEVEL_MOST,
 		.area_slots = shape->nodes > 1 ? limits->area_slots : 0,
 		.area_bytes = shape->nodes > 1 ? area_bytes(limits, shape) : 0,
 		.spin = limits->spin,

@@ -105,6 +105,8 @@ cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op o
 	*reduction = (struct cs_reduction){ .op = (uintptr_t)op_handle,
 					    .type = (uintptr_t)type_handle };
 	reduction->kind = kind_of(type, operation);
+	reduction->is_exact = (reduction->kind & CS_KIND_OPERATION) &&
+			      !(reduction->kind & CS_KIND_CLASS);
 	if (type->is_contiguous) {
 		reduction->unit = type->size;
 		reduction->kind += (unsigned)type->size << 9;

@@ -115,7 +115,7 @@ bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
 static inline bool
 cs_reduction_is_exact(const struct cs_reduction *reduction)
 {
-	return (reduction->kind & CS_KIND_OPERATION) && !(reduction->kind & CS_KIND_CLASS);
+	return reduction->is_exact;
 }
 
 /* "MPI_SUM"; NULL: an operation of the program's. */

@@ -1,0 +1,279 @@
+/* Small collectives on a node of many ranks, by levels: up and down a tree of the ranks that share
+ * a cache, a package and the node (node/tree.h).
+ *
+ *   barrier     collect nothing, tell nothing        bcast      tell the vector
+ *   reduce      collect vectors, add them up         gather     collect blocks
+ *   allreduce   the same, tell the sum               scatter    tell each subtree its blocks
+ *   allgather   collect blocks, tell all of them
+ *
+ * Lines read: 2 (p - 1) for a barrier where flat has p (p - 1), and no rank reads, or is read by,
+ * more than its group's members. Vectors are added up on their way where the order does not matter
+ * (integers), else by the root, in rank order, with the bits of hier:host. Costs two to four hops
+ * more in a row; hence for many ranks (docs/tuning.md). A long broadcast goes from cache to cache
+ * (node/relay.h). All else is done as by hier:host: other long data, non-blocking calls, several
+ * nodes, nodes without levels. */
+#include "algorithms/algorithm.h"
+#include "algorithms/node/bcast.h"
+#include "algorithms/node/copies.h"
+#include "algorithms/node/rank_order.h"
+#include "algorithms/node/relay.h"
+#include "algorithms/node/tree.h"
+
+#include <pthread.h>
+
+extern const struct cs_algorithm cs_algorithm_allgather_hier_host, cs_algorithm_allreduce_hier_host,
+	cs_algorithm_barrier_hier_host, cs_algorithm_bcast_hier_host, cs_algorithm_gather_hier_host,
+	cs_algorithm_reduce_hier_host, cs_algorithm_scatter_hier_host;
+
+/* By collective: algorithm of other calls. */
+static const struct cs_algorithm *const flat[CS_COLL_COUNT] = {
+	[CS_ALLGATHER] = &cs_algorithm_allgather_hier_host,
+	[CS_ALLREDUCE] = &cs_algorithm_allreduce_hier_host,
+	[CS_BARRIER] = &cs_algorithm_barrier_hier_host,
+	[CS_BCAST] = &cs_algorithm_bcast_hier_host,
+	[CS_GATHER] = &cs_algorithm_gather_hier_host,
+	[CS_REDUCE] = &cs_algorithm_reduce_hier_host,
+	[CS_SCATTER] = &cs_algorithm_scatter_hier_host,
+};
+static size_t flat_params[CS_COLL_COUNT][CS_MAX_PARAMS];
+
+static void
+fill_params(void)
+{
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
+		for (int i = 0; flat[coll] && i < CS_MAX_PARAMS; i++)
+			flat_params[coll][i] = flat[coll]->params[i].fallback;
+}
+
+static const size_t *
+flat_params_of(enum cs_coll coll)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, fill_params);
+	return flat_params[coll];
+}
+
+/* A detail of the signature that flat calls have not: ranks that disagree about the size of blocks,
+ * and so about the way, find out as they do of another call. Reductions have the size in their
+ * signature, and a flat reader of a broadcast compares sizes itself. */
+#define BY_LEVELS ((uint64_t)1 << CS_SIGNATURE_SHIFT)
+
+struct state {
+	struct cs_tree tree;
+	char *all; /* of the root: all blocks, by place */
+};
+
+static bool
+folds(const struct cs_call *call)
+{
+	return (call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE) &&
+	       call->reduction.is_exact && call->reduction.kernel;
+}
+
+static bool
+is_by_levels(const struct cs_op *op)
+{
+	const struct cs_levels *levels = &op->team->shape.levels;
+	const struct cs_call *call = &op->call;
+	if (op->team->shape.nodes > 1 || levels->count < 2 || op->node.extras & CS_OP_NONBLOCKING)
+		return false;
+	return call->coll == CS_BCAST || folds(call) ? call->bytes <= CS_SMALL
+	       : call->coll == CS_BARRIER || cs_tree_fits(levels, call->bytes);
+}
+
+/* This rank's block in `blocks`, or where it is in place among `others`. */
+static char *
+own_block(const struct cs_op *op, const struct cs_blocks *blocks, const struct cs_blocks *others)
+{
+	return blocks->base ? blocks->base : cs_blocks_at(others, op->team->shape.rank);
+}
+
+static char *
+block_of(const struct state *state, int local)
+{
+	return state->all + (size_t)state->tree.levels->place[local] * state->tree.each;
+}
+
+static void
+reduce_all(struct cs_op *op, const struct state *state)
+{
+	int size = state->tree.levels->size;
+	const void *from[size];
+	for (int local = 0; local < size; local++)
+		from[local] = block_of(state, local);
+	cs_rank_order_reduce(op, &op->call.reduction, op->call.recv.base, from, size,
+			     op->call.count);
+}
+
+/* Note that a block is longer than its room. */
+static void
+compare(struct cs_op *op, size_t sent)
+{
+	if (sent > CS_OP_STATE(struct state, op)->tree.each)
+		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
+}
+
+/* Copies all blocks but the own one, which may be in place, from memory by place. */
+static void
+take_blocks(struct cs_op *op, const struct state *state, const char *from, size_t stride)
+{
+	const struct cs_call *call = &op->call;
+	const struct cs_tree *tree = &state->tree;
+	int self = op->team->shape.rank;
+	size_t bytes = stride < tree->each ? stride : tree->each;
+	compare(op, tree->most);
+	for (int rank = 0; rank < tree->levels->size; rank++)
+		if (rank != self)
+			cs_copy_own(op, cs_blocks_at(&call->recv, rank),
+				    from + (size_t)tree->levels->place[rank] * stride, bytes);
+	if (call->send.base)
+		cs_copy_own(op, cs_blocks_at(&call->recv, self), call->send.base, tree->each);
+}
+
+/* Phase: blocks to the root. */
+static enum cs_status
+collect(struct cs_op *op)
+{
+	struct state *state = CS_OP_STATE(struct state, op);
+	const struct cs_call *call = &op->call;
+	enum cs_coll coll = call->coll;
+	const char *own = coll == CS_BARRIER ? NULL : own_block(op, &call->send, &call->recv);
+	if (!cs_tree_collect(op, &state->tree, own, state->all))
+		return CS_AGAIN;
+	bool is_root = state->tree.parent < 0;
+	if (is_root && (coll == CS_REDUCE || coll == CS_ALLREDUCE) && !folds(call))
+		reduce_all(op, state);
+	if (is_root && coll == CS_GATHER)
+		take_blocks(op, state, state->all, state->tree.each);
+	if (coll == CS_REDUCE || coll == CS_GATHER)
+		cs_node_end(&op->node);
+	return CS_OK;
+}
+
+/* Copies what was told into the result. */
+static void
+take(struct cs_op *op, const struct state *state)
+{
+	const struct cs_call *call = &op->call;
+	const struct cs_tree *tree = &state->tree;
+	size_t bytes = tree->stride < tree->each ? tree->stride : tree->each,
+	       at = call->coll == CS_SCATTER ? (size_t)(tree->self - tree->first) * tree->stride
+					     : 0;
+	if (call->coll == CS_BCAST)
+		cs_node_bcast_compare(&op->node, call, tree->stride);
+	else if (call->coll == CS_SCATTER)
+		compare(op, tree->stride);
+	if (tree->told)
+		cs_copy_own(op, call->recv.base, tree->told + at, bytes);
+}
+
+/* Phase: results from the root. */
+static enum cs_status
+tell(struct cs_op *op)
+{
+	struct state *state = CS_OP_STATE(struct state, op);
+	const struct cs_call *call = &op->call;
+	struct cs_tree *tree = &state->tree;
+	enum cs_coll coll = call->coll;
+	bool is_root = tree->parent < 0, is_first = coll == CS_BCAST || coll == CS_SCATTER;
+	if (!cs_tree_tell(op, tree, is_first ? 1 : 2,
+			  coll == CS_ALLGATHER ? CS_TREE_ALL
+			  : coll == CS_SCATTER ? CS_TREE_SUBTREE : CS_TREE_ONE,
+			  coll == CS_ALLREDUCE || coll == CS_BCAST ? call->recv.base : state->all))
+		return CS_AGAIN;
+	if (coll == CS_ALLGATHER && tree->told)
+		take_blocks(op, state, tree->told, tree->stride);
+	else if (coll == CS_SCATTER ? call->recv.base != NULL
+		 : !is_root && (coll == CS_ALLREDUCE || coll == CS_BCAST))
+		take(op, state);
+	cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static cs_phase *const up[] = { collect, NULL };
+static cs_phase *const down[] = { tell, NULL };
+static cs_phase *const up_and_down[] = { collect, tell, NULL };
+
+/* Fills in the state, and returns the script. */
+static cs_phase *const *
+prepare(struct cs_op *op)
+{
+	struct state *state = CS_OP_STATE(struct state, op);
+	const struct cs_call *call = &op->call;
+	const struct cs_shape *shape = &op->team->shape;
+	enum cs_coll coll = call->coll;
+	bool is_rooted = coll == CS_BCAST || coll == CS_REDUCE || coll == CS_GATHER ||
+			 coll == CS_SCATTER;
+	size_t each = coll == CS_BARRIER ? 0 : call->bytes;
+	enum cs_tree_sizes sizes = coll == CS_BCAST ? CS_TREE_VECTOR
+				   : coll == CS_BARRIER || coll == CS_REDUCE || coll == CS_ALLREDUCE
+				   ? CS_TREE_ALIKE : CS_TREE_BLOCKS;
+	if (sizes == CS_TREE_BLOCKS)
+		op->node.signature ^= BY_LEVELS;
+	cs_tree_begin(&state->tree, &shape->levels, sizes, shape->local,
+		      is_rooted ? call->root : shape->levels.order[0], each);
+	state->all = NULL;
+	if (folds(call)) {
+		state->tree.fold = &call->reduction;
+		state->all = call->recv.base;
+	} else if (state->tree.parent < 0 && coll != CS_BCAST && each)
+		state->all = cs_op_memory(op, CS_OP_COPY, each * (size_t)shape->locals);
+	if (state->tree.parent < 0 && coll == CS_SCATTER)
+		for (int rank = 0; rank < shape->locals; rank++)
+			cs_copy_own(op, block_of(state, rank), cs_blocks_at(&call->send, rank),
+				    each);
+	return coll == CS_BCAST || coll == CS_SCATTER ? down
+	       : coll == CS_REDUCE || coll == CS_GATHER ? up : up_and_down;
+}
+
+/* Parameters. */
+enum { RELAY_FROM, FAN };
+
+/* Does a broadcast go from cache to cache? */
+static bool
+is_relayed(const struct cs_op *op, const size_t *params)
+{
+	return op->call.coll == CS_BCAST && op->call.bytes >= params[RELAY_FROM] &&
+	       op->team->shape.nodes == 1 && cs_relay_is_of_use(&op->team->shape.levels) &&
+	       !(op->node.extras & CS_OP_NONBLOCKING);
+}
+
+static void
+run(struct cs_op *op, const size_t *params)
+{
+	if (is_by_levels(op))
+		cs_op_start(op, prepare(op));
+	else if (is_relayed(op, params))
+		cs_relay_start(op, cs_node_bcast_piece(&op->team->node), params[FAN]);
+	else
+		flat[op->call.coll]->run(op, flat_params_of(op->call.coll));
+}
+
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	(void)params;
+	const struct cs_algorithm *other = flat[op->call.coll];
+	if (!is_by_levels(op))
+		return other->fast && other->fast(op, flat_params_of(op->call.coll));
+	cs_phase *const *phase = prepare(op);
+	cs_node_begin(&op->node);
+	for (; *phase; phase++)
+		cs_op_wait_in(op, *phase);
+	return true;
+}
+
+const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
+	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLREDUCE) | CS_SET(CS_BARRIER) |
+		 CS_SET(CS_BCAST) | CS_SET(CS_GATHER) | CS_SET(CS_REDUCE) | CS_SET(CS_SCATTER),
+	.name = "hier:levels",
+	.summary = "small calls of many ranks by a tree of caches and packages; else as hier:host",
+	.needs = { .several_per_node = true, .block_if_not_commutative = true },
+	.params = { [RELAY_FROM] = { "relay_from",
+				     "bytes from which broadcasts go from cache to cache", 64 << 10,
+				     CS_SMALL + 1, CS_INF },
+		    [FAN] = { "fan", "caches that one cache passes a long broadcast to", 2, 1,
+			      64 } },
+	.fast = fast,
+	.run = run,
+};

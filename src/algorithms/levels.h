@@ -1,0 +1,45 @@
+/* algorithms/levels.h — levels of a node: groups of its ranks that share a cache of the last level,
+ * a package, or nothing but the node, for trees of small calls (algorithms/node/tree.h).
+ *
+ *   place (order of groups)   0 1 2 3   4 5 6 7   8 9 10 11 ..
+ *   level 0 (caches)          |_______| |_______| |_________|
+ *   level 1 (packages)        |_________________| |_________ ..
+ *   level 2 (the node)        |_____________________________ ..
+ *
+ * Groups are of any size. A group of more than CS_LEVEL_MOST members has a level of parts between
+ * itself and them. A level that does not split the ranks, or that has one rank in each group, is
+ * left out. The leader of a group is the root if it is in it, else the rank of the first place. */
+#ifndef CS_ALGORITHMS_LEVELS_H
+#define CS_ALGORITHMS_LEVELS_H
+
+#include <stdbool.h>
+
+#define CS_LEVELS_MOST 8      /* most levels, the node's included */
+#define CS_LEVEL_MOST 16 /* members of a group, beyond which it is parted */
+#define CS_LEVEL_PART 8  /* members of such a part */
+
+struct cs_levels {
+	int size;   /* ranks of the node */
+	int count;  /* levels, the node's included; below 2: the node is one group, or not known */
+	int large;  /* level of caches, else of packages, for long data; -1: none */
+	int *order; /* local rank, by place; owns the memory of all arrays */
+	int *place; /* by local rank */
+	/* By level and place: first and last place + 1 of the group. */
+	int *first[CS_LEVELS_MOST], *end[CS_LEVELS_MOST];
+};
+
+/* Fills in the levels of `size` ranks from the package and the cache of each, by local rank;
+ * negative: several or unknown, and as one of its own. Memory is the levels' until cs_levels_fini.
+ * False: no memory. */
+bool cs_levels_init(struct cs_levels *levels, int size, const int *package, const int *cache);
+void cs_levels_fini(struct cs_levels *levels);
+
+/* Place of the leader of a group, if the tree's root is at place `root`. */
+static inline int
+cs_levels_leader(const struct cs_levels *levels, int level, int place, int root)
+{
+	int first = levels->first[level][place];
+	return first <= root && root < levels->end[level][place] ? root : first;
+}
+
+#endif

@@ -1,0 +1,304 @@
+/* Levels of a node's ranks, the trees of small calls on them, and the lines that ranks read in
+ * these: counted in calls of up to 192 virtual ranks, by where the line's writer is. */
+#include "unit.h"
+
+#include "algorithms/algorithm.h"
+#include "algorithms/counted.h"
+#include "algorithms/node/tree.h"
+#include "base/fake_levels.h"
+
+#include <stdlib.h>
+
+#define MOST 192
+
+enum { SAME_CACHE, SAME_PACKAGE, FAR, DISTANCES };
+
+static int package[MOST], cache[MOST];
+
+static void
+make_levels(struct cs_levels *levels, const char *text, int ranks)
+{
+	assert_true(cs_fake_levels_are(text));
+	for (int local = 0; local < ranks; local++)
+		cs_fake_levels_of(text, local, &package[local], &cache[local]);
+	assert_true(cs_levels_init(levels, ranks, package, cache));
+}
+
+static int
+distance(int one, int other)
+{
+	return cache[one] == cache[other] ? SAME_CACHE
+	       : package[one] == package[other] ? SAME_PACKAGE : FAR;
+}
+
+static const char *const texts[] = { "2x8x8", "1x1x1024", "2x4x3", "3,5,1|8,8", "1,1,1,1|1,1,1,1",
+				     "cyclic:2x8x8", "17,1|40", "4x12x1", "1x24x8",
+				     "cyclic:3,1|2" };
+
+TEST(fake_levels_are_read)
+{
+	int at_package, at_cache;
+	static const char *const wrong[] = { "", "2x", "2x4", "2x4x", "2x4x8x", "0x1x1", "1x0x1",
+					     "3,", ",3", "3|", "3,,4", "3||4", "x", "2048",
+					     "64x64x1", "cyclic:", "-1", "3, 4", "3|4|" };
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		if (cs_fake_levels_are(wrong[i]))
+			fail_msg("\"%s\" is taken", wrong[i]);
+	cs_fake_levels_of("3,5,1|8,8", 8, &at_package, &at_cache);
+	assert_int_equal(at_package, 0);
+	assert_int_equal(at_cache, 2);
+	cs_fake_levels_of("3,5,1|8,8", 9, &at_package, &at_cache);
+	assert_int_equal(at_package, 1);
+	assert_int_equal(at_cache, 3);
+	cs_fake_levels_of("3,5,1|8,8", 25, &at_package, &at_cache); /* begins again */
+	assert_int_equal(at_cache, 0);
+	cs_fake_levels_of("cyclic:2x2x9", 6, &at_package, &at_cache);
+	assert_int_equal(at_package, 1);
+	assert_int_equal(at_cache, 2);
+}
+
+/* Each rank but the root has one parent, of which it is a child; subtrees are disjoint and make up
+ * the node; no rank has more children than there are members in the groups that it leads. */
+static void
+expect_tree(const char *text, int ranks, int root)
+{
+	struct cs_levels levels;
+	struct cs_tree trees[MOST];
+	int found[MOST] = { 0 }, edges = 0;
+	make_levels(&levels, text, ranks);
+	for (int local = 0; local < ranks; local++)
+		cs_tree_begin(&trees[levels.place[local]], &levels, CS_TREE_BLOCKS, local, root, 8);
+	for (int place = 0; place < ranks; place++) {
+		int first, end, child, below = 0;
+		while ((child = cs_tree_child(&trees[place], &first, &end)) >= 0) {
+			if (trees[child].parent != place || trees[child].first != first ||
+			    trees[child].end != end || first < trees[place].first ||
+			    end > trees[place].end)
+				fail_msg("%s, %d ranks, root %d: place %d is no child of %d", text,
+					 ranks, root, child, place);
+			found[child]++;
+			below += end - first;
+			edges++;
+			trees[place].next = end;
+		}
+		assert_int_equal(below + 1, trees[place].end - trees[place].first);
+	}
+	assert_int_equal(edges, ranks - 1);
+	for (int place = 0; place < ranks; place++)
+		assert_int_equal(found[place], place != levels.place[root]);
+	assert_int_equal(trees[levels.place[root]].parent, -1);
+	cs_levels_fini(&levels);
+}
+
+TEST(trees_span_the_node_from_each_root)
+{
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (int ranks = 2; ranks <= MOST; ranks += ranks < 40 ? 1 : 19)
+			for (int root = 0; root < ranks; root += 1 + ranks / 7)
+				expect_tree(texts[i], ranks, root);
+}
+
+TEST(unknown_places_are_one_group)
+{
+	struct cs_levels levels;
+	for (int local = 0; local < 64; local++) {
+		package[local] = local < 32 ? 0 : -1;
+		cache[local] = local < 8 ? 1 : -1;
+	}
+	assert_true(cs_levels_init(&levels, 64, package, cache));
+	assert_int_equal(levels.end[0][8], 16); /* a part of those whose cache is not known */
+	assert_int_equal(levels.end[1][0], 8);  /* the cache that is known */
+	assert_int_equal(levels.end[levels.count - 1][63], 64);
+	cs_levels_fini(&levels);
+	for (int local = 0; local < 16; local++)
+		package[local] = cache[local] = -1;
+	assert_true(cs_levels_init(&levels, 16, package, cache));
+	assert_int_equal(levels.count, 1); /* flat */
+	cs_levels_fini(&levels);
+}
+
+/* --- lines that are read ---------------------------------------------------------------------- */
+
+static struct {
+	struct cs_team *teams;
+	struct cs_op *ops;
+	char *memory;
+	int ranks;
+	bool seen[MOST][MOST][3]; /* reader, writer, step */
+	uint64_t lines[DISTANCES], most_by_rank, most_on_rank;
+	size_t each;
+	enum cs_coll coll;
+} node;
+
+/* Cache lines that a reader of the writer's step fetches: flag, and data that is elsewhere. */
+static uint64_t
+lines_of(int writer, uint64_t step)
+{
+	struct cs_tree tree;
+	const struct cs_levels *levels = &node.teams[0].shape.levels;
+	cs_tree_begin(&tree, levels, CS_TREE_BLOCKS, writer, levels->order[0], node.each);
+	size_t bytes = step == 1 && node.coll != CS_BCAST
+		       ? (size_t)(tree.end - tree.first) * node.each
+		       : node.coll == CS_ALLGATHER ? (size_t)node.ranks * node.each : node.each;
+	return 1 + (bytes > CS_INLINE ? (bytes + CS_CACHE_LINE - 1) / CS_CACHE_LINE : 0);
+}
+
+static void
+told(struct cs_node_op *op, int local, uint64_t step)
+{
+	int self = op->node->shape.local;
+	if (local == self || node.seen[self][local][step])
+		return;
+	node.seen[self][local][step] = true;
+	node.lines[distance(self, local)] += lines_of(local, step);
+}
+
+/* Copies and reductions of watched operations move nothing. */
+static bool
+work(struct cs_node_op *op, bool reduces, size_t bytes)
+{
+	(void)op, (void)reduces, (void)bytes;
+	return false;
+}
+
+static const struct cs_node_watch watch = { .told = told, .work = work };
+
+static void
+take_nothing(void)
+{
+}
+
+static const struct cs_host quiet = { .progress = take_nothing };
+
+static void
+make_node(const char *text, int ranks)
+{
+	struct cs_node_shape shape = { .size = ranks, .slots = 1, .slot_bytes = 4096, .spin = 1,
+				       .yields = 1 };
+	size_t bytes = cs_node_bytes(&shape);
+	node.ranks = ranks;
+	node.teams = calloc((size_t)ranks, sizeof *node.teams);
+	node.ops = calloc((size_t)ranks, sizeof *node.ops);
+	node.memory = aligned_alloc(CS_SEGMENT_HEADER, (bytes / CS_SEGMENT_HEADER + 1) *
+				    CS_SEGMENT_HEADER);
+	memset(node.memory, 0, bytes);
+	memset(node.seen, 0, sizeof node.seen);
+	memset(node.lines, 0, sizeof node.lines);
+	for (int rank = 0; rank < ranks; rank++) {
+		struct cs_team *team = &node.teams[rank];
+		struct cs_segment segment = { .bytes = bytes, .fd = -1, .base = node.memory };
+		shape.local = rank;
+		cs_node_init(&team->node, &shape, &segment, &quiet);
+		cs_node_init_own(&team->node);
+		team->node.watch = &watch;
+		team->shape = (struct cs_shape){ .rank = rank, .ranks = ranks, .nodes = 1,
+						 .local = rank, .locals = ranks };
+		make_levels(&team->shape.levels, text, ranks);
+	}
+}
+
+/* One call of all ranks, whose lines are counted: in chance's order, but seeded. */
+static void
+call(enum cs_coll coll, size_t each)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(coll, "hier:levels");
+	struct cs_op_memory *idle = NULL;
+	char *data = calloc((size_t)node.ranks + 1, each + 1);
+	int left = node.ranks;
+	bool is_over[MOST] = { false };
+	uint64_t random = 1;
+	assert_non_null(algorithm);
+	node.each = each;
+	node.coll = coll;
+	for (int rank = 0; rank < node.ranks; rank++) {
+		struct cs_op *op = &node.ops[rank];
+		node.teams[rank].idle = &idle;
+		op->call = (struct cs_call){ .coll = coll, .bytes = each,
+					     .send = { .base = data, .each = each },
+					     .recv = { .base = data, .each = each },
+					     .reduction = { .unit = 1 }, .count = each };
+		cs_op_join(op, &node.teams[rank], cs_call_signature(coll, 0));
+		op->node.extras = CS_NODE_WATCHED;
+		algorithm->run(op, NULL);
+	}
+	for (long turns = 0; left && turns < 10000000; turns++) {
+		int rank = (int)random_below(&random, (uint32_t)node.ranks);
+		if (is_over[rank] || cs_op_step(&node.ops[rank]) == CS_AGAIN)
+			continue;
+		is_over[rank] = true;
+		cs_op_fini(&node.ops[rank]);
+		left--;
+	}
+	assert_int_equal(left, 0);
+	cs_op_memory_free(&idle);
+	free(data);
+}
+
+static void
+drop_node(void)
+{
+	for (int rank = 0; rank < node.ranks; rank++)
+		cs_levels_fini(&node.teams[rank].shape.levels);
+	free(node.teams);
+	free(node.ops);
+	free(node.memory);
+}
+
+static void
+expect_lines(enum cs_coll coll, size_t each, const char *text, int ranks,
+	     const uint64_t wanted[DISTANCES])
+{
+	make_node(text, ranks);
+	call(coll, each);
+	for (int i = 0; i < DISTANCES; i++)
+		if (node.lines[i] != wanted[i])
+			fail_msg("%s %zu, %s, %d ranks: %llu lines at distance %d, not %llu",
+				 cs_colls[coll].name, each, text, ranks,
+				 (unsigned long long)node.lines[i], i,
+				 (unsigned long long)wanted[i]);
+	drop_node();
+}
+
+/* Two packages of eight caches of eight ranks: all against all would read 16,256 lines. */
+TEST(lines_of_128_ranks_are_as_the_formula_says)
+{
+	expect_lines(CS_BARRIER, 0, "2x8x8", 128, (uint64_t[]){ 224, 28, 2 });
+	expect_lines(CS_ALLREDUCE, 4, "2x8x8", 128, (uint64_t[]){ 224, 28, 1 + 4 + 1 });
+	expect_lines(CS_BCAST, 8, "2x8x8", 128, (uint64_t[]){ 112, 14, 1 });
+	/* up: blocks of 1, 8 and 64 ranks; down: all blocks, 16 lines and a flag */
+	expect_lines(CS_ALLGATHER, 8, "2x8x8", 128,
+		     (uint64_t[]){ 112 + 112 * 17, 14 * 2 + 14 * 17, 9 + 17 });
+	expect_lines(CS_GATHER, 8, "2x8x8", 128, (uint64_t[]){ 112, 14 * 2, 9 });
+}
+
+/* A barrier reads 2 (p - 1) lines, and one of each group but the root's from outside of it. */
+TEST(barriers_read_two_lines_for_each_rank)
+{
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (int ranks = 2; ranks <= MOST; ranks += ranks < 20 ? 1 : 43) {
+			bool is_new[1024], is_new_package[1024];
+			uint64_t caches = 0, packages = 0;
+			make_node(texts[i], ranks);
+			if (node.teams[0].shape.levels.count < 2) { /* flat */
+				drop_node();
+				continue;
+			}
+			call(CS_BARRIER, 0);
+			memset(is_new, 1, sizeof is_new);
+			memset(is_new_package, 1, sizeof is_new_package);
+			for (int local = 0; local < ranks; local++) {
+				caches += is_new[cache[local]];
+				packages += is_new_package[package[local]];
+				is_new[cache[local]] = is_new_package[package[local]] = false;
+			}
+			uint64_t far = node.lines[FAR], near = node.lines[SAME_PACKAGE];
+			drop_node();
+			if (node.lines[SAME_CACHE] + near + far != 2 * (uint64_t)(ranks - 1) ||
+			    far != 2 * (packages - 1) || near != 2 * (caches - packages))
+				fail_msg("%s, %d ranks: %llu, %llu, %llu lines", texts[i], ranks,
+					 (unsigned long long)node.lines[SAME_CACHE],
+					 (unsigned long long)near, (unsigned long long)far);
+		}
+}
+
+RUN_TESTS(NULL, NULL)
