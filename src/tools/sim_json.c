@@ -37,14 +37,17 @@ begin_result(const struct cs_model *model, bool is_first)
 }
 
 void
-cs_sim_json_result(const struct cs_sim *sim, bool is_played, const struct cs_model *model,
-		   const struct cs_sim_result *result, bool is_first)
+cs_sim_json_result(const struct cs_sim *sim, const struct cs_sim_options *request,
+		   const struct cs_model *model, const struct cs_sim_result *result, bool is_first)
 {
 	begin_result(model, is_first);
 	printf(",\"time_ps\":%" PRId64 ",\"messages\":%" PRIu64 ",\"messages_between_nodes\":%"
 	       PRIu64 ",\"bytes\":%" PRIu64 ",\"bytes_between_nodes\":%" PRIu64, result->time,
 	       result->messages, result->inter_messages, result->bytes, result->inter_bytes);
-	if (is_played) {
+	if (request->group_nodes)
+		printf(",\"messages_between_groups\":%" PRIu64 ",\"bytes_between_groups\":%" PRIu64,
+		       result->global_messages, result->global_bytes);
+	if (cs_tool_is_played(request, request->algorithm)) {
 		struct cs_play_counts counts = cs_play_counts(sim);
 		printf(",\"bytes_copied\":%" PRIu64 ",\"bytes_reduced\":%" PRIu64
 		       ",\"lines_published\":%" PRIu64 ",\"lines_read\":%" PRIu64, counts.copied,

@@ -100,8 +100,9 @@ int cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 /* JSON (sim_json.c): the call, then each result, then its end. */
 void cs_sim_json_begin(const struct cs_sim_options *request, const struct cs_sim_call *call,
 		       const size_t *params);
-void cs_sim_json_result(const struct cs_sim *sim, bool is_played, const struct cs_model *model,
-			const struct cs_sim_result *result, bool is_first);
+void cs_sim_json_result(const struct cs_sim *sim, const struct cs_sim_options *request,
+			const struct cs_model *model, const struct cs_sim_result *result,
+			bool is_first);
 void cs_sim_json_late(const struct cs_sim_options *request, const struct cs_model *model,
 		      int arrivals, const struct cs_imbalance_times *times, bool is_first);
 void cs_sim_json_end(void);

@@ -178,7 +178,7 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 		wrong = cs_request_run(sim, request->algorithm, &request->models[i], NULL, &result,
 				       &why);
 		if (!wrong && request->is_json) {
-			cs_sim_json_result(sim, is_played, &request->models[i], &result, !i);
+			cs_sim_json_result(sim, request, &request->models[i], &result, !i);
 		} else if (!wrong) {
 			cs_tool_print_title(call, &request->models[i]);
 			cs_tool_print_groups(request);
