@@ -171,8 +171,8 @@ others not at all.""" % (args.tuning, *MOST.values(), HOST["barrier"]), """
 Left out: bine and swing, which are for groups of nodes; plans of p^2 messages, or p messages
 between nodes, among more than %d, all without hierarchy among more than %d ranks, calls with
 buffers above 1 GiB, most sizes on 4,096 nodes; alltoallv, alltoallw, gatherv and scatterv, whose
-sizes not all ranks know; %s. On one node (%s ranks) nothing is simulated, as the model does not have what shared memory costs there; the choices
-are: %s.""" % (
+sizes not all ranks know; %s. On one node (%s ranks) nothing is simulated, as the model does not
+have what shared memory costs there; the choices are: %s.""" % (
         MOST_LINEAR, MOST_FLAT, "; ".join(map("%s, which is as %s".__mod__, AS_OTHERS.items())),
         ", ".join(map(str, ONE_NODE)),
         "; ".join("%s of %s" % (name, ", ".join(colls)) for name, colls in alone.items())),
