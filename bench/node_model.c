@@ -248,6 +248,7 @@ measure_pair(struct job *job, int a, int b)
 static void
 measure_lines(struct job *job)
 {
+	double least = 0;
 	for (int at = 0; at < CS_DISTANCES; at++) {
 		double found[PAIRS];
 		int pairs = 0, tried = 0;
@@ -259,9 +260,10 @@ measure_lines(struct job *job)
 				tried++;
 				pairs += found[pairs] > 0;
 			}
-		job->values[at] = pairs ? bench_median(found, pairs) : 0;
-		if (at && pairs) /* farther is never nearer but by noise */
-			job->values[at] = fmax(job->values[at], job->values[at - 1]);
+		if (!pairs)
+			continue;
+		least = fmax(least, bench_median(found, pairs));
+		job->values[at] = least; /* farther is never nearer but by noise */
 	}
 }
 
@@ -350,7 +352,7 @@ find_places(struct job *job, cpu_set_t *cpus)
 	cpu_set_t mine;
 	CPU_ZERO(&mine);
 	sched_getaffinity(0, sizeof mine, &mine);
-	for (int cpu = 0; cpu < CS_TOPO_CPUS && cpu < CPU_SETSIZE; cpu++)
+	for (size_t cpu = 0; cpu < CS_TOPO_CPUS && cpu < CPU_SETSIZE; cpu++)
 		words[cpu / 64] |= (uint64_t)(CPU_ISSET(cpu, &mine) != 0) << cpu % 64;
 	const struct cs_topo_machine *machine = cs_topo_machine();
 	struct cs_spot spot = cs_topo_spot(machine, words);
