@@ -988,6 +988,8 @@ TEST(whatever_can_change_a_choice_changes_the_digest)
 				      "11us}}\n"),
 		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 2, cost: {1K: "
 				      "10us}}\n"),
+		HEAD "node_models:\n" BLOCK("n") "    kind: epyc\n    values: {gap: 0.25}\n",
+		HEAD "node_models:\n" BLOCK("n") "    kind: epyc\n    values: {gap: 0.26}\n",
 		HEAD "blocks:\n" BLOCK("b") "    machine: {host: elsewhere}\n"
 					    "    rules: [{collective: bcast, use: ring}]\n",
 	};
