@@ -214,25 +214,27 @@ def holds(case, at):
 
 # --- imbalance: seed 002, tables 3.6 to 3.8 -------------------------------------------------------
 
-LATE_RANKS, LATE_SIZES = (512, 2048, 8192, 32768), (32, 512, 8 << 10, 128 << 10)
+SEED_RANKS, LATE_RANKS, LATE_SIZES = (512, 2048, 8192), (512, 2048), (32, 512, 8 << 10, 128 << 10)
 ARRIVALS = ("none", *("exponential:" + text for text in ("250us", "500us", "1ms", "2ms", "4ms")))
 ARRIVE = " --arrivals " + " --arrivals ".join(ARRIVALS)
 TURNING = ARRIVE + " --calls 12 --turn-root"
-# {column: (algorithm, the seed's numbers by LATE_RANKS)}
-REDUCE = {"Hier.": ("reduce:sketch:barriers", 0.34, 0.34, 0.34, 0.34),
-          "Intra-Opt.": ("reduce:sketch:static", 5.67, 5.73, 5.71, 5.66),
-          "Dyn. Leader": ("reduce:sketch:dynamic:control=1", 18.72, 21.13, 20.40, 13.35),
-          "D.L. One-Sided": ("reduce:sketch:dynamic", 23.95, 28.98, 29.11, 22.47),
-          "half-dynamic": ("reduce:sketch:half-dynamic",)}
-BCAST = {"Hier.": ("bcast:sketch:barriers", 0.49, 0.51, 0.57, 0.54),
-         "Intra-Opt.": ("bcast:sketch:static", 1.66, 1.43, 1.27, 1.16),
-         "Dyn. Leader": ("bcast:sketch:dynamic:control=1", 7.53, 6.15, 4.72, 2.52),
-         "written to nodes": ("bcast:sketch:dynamic",), "Pat.": ("bcast:sketch:patarasuk",),
-         **{"Pat. " + name: ("bcast:sketch:patarasuk-" + text,) for name, text in (
-             ("Hier.", "barriers"), ("OL", "static"), ("DL", "dynamic"))}}
-ALLTOALL = {"Isend Hier.": ("alltoall:hier:scattered", 1.5, 2.1, 3.6, 6.7),
-            "Hier. aware": ("alltoall:sketch:fragments:least=8", 2.8, 4.7, 8.4, 15.4),
-            "aware, waits": ("alltoall:sketch:fragments:waits=1",)}
+# {column: (algorithm, the seed's numbers by SEED_RANKS)}; --play: the library's own phases
+REDUCE = {"Hier.": ("reduce:hier:binomial:barrier=1 --play", 0.34, 0.34, 0.34),
+          "Intra-Opt.": ("reduce:hier:binomial --play", 5.67, 5.73, 5.71),
+          "Dyn. Leader": ("reduce:hier:dynamic:control=1", 18.72, 21.13, 20.40),
+          "D.L. One-Sided": ("reduce:hier:dynamic", 23.95, 28.98, 29.11),
+          "by messages": ("reduce:hier:dynamic:rma=0",),
+          "radix=8": ("reduce:hier:dynamic:radix=8",)}
+BCAST = {"Hier.": ("bcast:hier:binomial:barrier=1 --play", 0.49, 0.51, 0.57),
+         "Intra-Opt.": ("bcast:hier:binomial --play", 1.66, 1.43, 1.27),
+         "Dyn. Leader": ("bcast:hier:dynamic:control=1", 7.53, 6.15, 4.72),
+         "One-Sided": ("bcast:hier:dynamic",), "by words": ("bcast:hier:dynamic:rma=0",),
+         "Pat.": ("bcast:patarasuk-yuan:serial=1",),
+         "Pat. OL": ("bcast:hier:patarasuk-yuan:serial=1",),
+         "Pat. DL": ("bcast:hier:dynamic:serial=1:rma=0",)}
+ALLTOALL = {"Isend Hier.": ("alltoall:hier:scattered --play", 1.5, 2.1, 3.6),
+            "Hier. aware": ("alltoall:hier:opportunistic", 2.8, 4.7, 8.4),
+            "aware, waits": ("alltoall:hier:opportunistic:barrier=1",)}
 TOTALS = (128 << 10, 1 << 20)    # bytes of a rank's alltoall buffer
 FLAT_RANKS = 512    # more ranks: the flat alltoall has too many messages to simulate
 
@@ -254,7 +256,7 @@ def speed_ups(caption, base, variants, counts, has_seed=True, models=SETS[:1], *
     options = ARRIVE if is_flat else TURNING
 
     def cell(name, numbers):
-        seed = dict(zip(LATE_RANKS, numbers if has_seed else ()))
+        seed = dict(zip(SEED_RANKS, numbers if has_seed else ()))
         return name, lambda case: case.ratio("base", name) + (
             " (%g)" % seed[case.row["ranks"]] if case.row["ranks"] in seed else "")
     return Table(
@@ -273,7 +275,7 @@ def speed_ups(caption, base, variants, counts, has_seed=True, models=SETS[:1], *
 
 def late_trees(title, base, variants, counts, models=SETS[:1]):
     """Speed-ups, and the cells behind them for some of the ranks."""
-    count = 8192 if 8192 in (counts or LATE_RANKS) else counts[-1]
+    count = (counts or LATE_RANKS)[-1]
     names = {"binomial": base, **{key: words[0] for key, words in variants.items()}, "bound": base}
     return speed_ups(title + " over binomial, mean time in the call", base, variants,
                      counts, models=models), Table(

@@ -42,9 +42,11 @@ struct node {
 /* --- notes ------------------------------------------------------------------------------------ */
 
 static struct rank *
-rank_of(struct cs_op *op)
+rank_of(struct cs_node_op *op)
 {
-	return (struct rank *)(void *)((char *)op->team - offsetof(struct rank, team));
+	const struct cs_op *whole =
+		(struct cs_op *)(void *)((char *)op - offsetof(struct cs_op, node));
+	return (struct rank *)(void *)((char *)whole->team - offsetof(struct rank, team));
 }
 
 /* Double the room of an array of `count`; NULL: no memory. */
@@ -78,10 +80,11 @@ note(struct rank *rank, enum cs_counted_kind kind, int peer, uint64_t amount)
 	counted->steps[counted->count++] = (struct cs_counted_step){ amount, peer, kind };
 }
 
-void
-cs_counted_work(struct cs_op *op, enum cs_counted_kind kind, size_t bytes)
+static bool
+note_work(struct cs_node_op *op, bool reduces, size_t bytes)
 {
-	note(rank_of(op), kind, -1, bytes);
+	note(rank_of(op), reduces ? CS_COUNTED_REDUCE : CS_COUNTED_COPY, -1, bytes);
+	return false;
 }
 
 static bool
@@ -95,8 +98,8 @@ copy_array(const size_t **array, int count)
 	return is_good;
 }
 
-void
-cs_counted_between(struct cs_op *op, const struct cs_problem *problem)
+static void
+note_between(struct cs_node_op *op, const struct cs_problem *problem)
 {
 	struct rank *rank = rank_of(op);
 	struct cs_counted_node *counted = rank->node->counted;
@@ -147,8 +150,7 @@ note_awaited(struct rank *rank, int local, uint64_t step)
 static void
 note_step(struct cs_node_op *op, int local, uint64_t step)
 {
-	struct cs_op *whole = (struct cs_op *)(void *)((char *)op - offsetof(struct cs_op, node));
-	struct rank *rank = rank_of(whole);
+	struct rank *rank = rank_of(op);
 	int self = rank->team.shape.local;
 	uint64_t *heard = &rank->node->heard[self * rank->team.shape.locals + local];
 	if (step <= *heard)
@@ -159,6 +161,9 @@ note_step(struct cs_node_op *op, int local, uint64_t step)
 	else
 		note_awaited(rank, local, step);
 }
+
+static const struct cs_node_watch watch = { .told = note_step, .work = note_work,
+					    .between = note_between };
 
 /* --- the host: sizes that are handed round ---------------------------------------------------- */
 
@@ -286,7 +291,7 @@ take_memory(struct node *node, const struct cs_coll_info *info)
 		memset(own->self, 0, offsetof(struct cs_rank_head, small));
 		atomic_store(&own->self->done, own->done_floor);
 		memset(own->head, 0, sizeof *own->head);
-		own->told = note_step;
+		own->watch = &watch;
 		own->nodes = node->shape.nodes;
 		make_vast(own);
 	}

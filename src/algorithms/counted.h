@@ -14,9 +14,8 @@
 #define CS_ALGORITHMS_COUNTED_H
 
 #include "algorithms/algorithm.h"
+#include "algorithms/op.h"
 #include "coll/problem.h"
-
-struct cs_op;
 
 enum cs_counted_kind {
 	CS_COUNTED_COPY,    /* `amount` bytes */
@@ -66,7 +65,21 @@ void cs_counted_drop_steps(struct cs_counted_node *counted);
 
 /* --- notes by the phases of a watched operation (CS_NODE_WATCHED) ----------------------------- */
 
-void cs_counted_work(struct cs_op *op, enum cs_counted_kind kind, size_t bytes);
-void cs_counted_between(struct cs_op *op, const struct cs_problem *problem);
+/* Note a copy or a reduction. True: it is to be done, too. */
+static inline bool
+cs_counted_work(struct cs_op *op, enum cs_counted_kind kind, size_t bytes)
+{
+	return op->team->node.watch->work(&op->node, kind == CS_COUNTED_REDUCE, bytes);
+}
+
+/* Note an exchange between nodes. False: it is to be done. */
+static inline bool
+cs_counted_between(struct cs_op *op, const struct cs_problem *problem)
+{
+	const struct cs_node_watch *watch = op->team->node.watch;
+	if (watch->between)
+		watch->between(&op->node, problem);
+	return watch->between;
+}
 
 #endif

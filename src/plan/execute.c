@@ -72,8 +72,9 @@ do_step(struct cs_run *run, const struct cs_step *step)
 			   run->memory[step->to] + step->to_at, step->bytes);
 		break;
 	case CS_STEP_COPY:
-		memcpy(run->memory[step->to] + step->to_at, run->memory[step->from] + step->from_at,
-		       step->bytes);
+		if (!wire || !wire->copies || wire->copies(wire, step->bytes))
+			memcpy(run->memory[step->to] + step->to_at,
+			       run->memory[step->from] + step->from_at, step->bytes);
 		break;
 	case CS_STEP_REDUCE:
 		reduce(run, step);

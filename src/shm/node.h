@@ -85,6 +85,17 @@ struct cs_slot_range {
 #define CS_USES_UNKNOWN UINT64_MAX
 
 struct cs_node_op;
+struct cs_problem;
+
+/* Functions of virtual ranks, whose operations are watched. */
+struct cs_node_watch {
+	/* A step that an operation publishes (`local` is the own one), or finds published. */
+	void (*told)(struct cs_node_op *op, int local, uint64_t step);
+	/* A copy or a reduction of so many bytes. True: it is to be done, too. */
+	bool (*work)(struct cs_node_op *op, bool reduces, size_t bytes);
+	/* An exchange between nodes is noted instead of done. NULL: it is done. */
+	void (*between)(struct cs_node_op *op, const struct cs_problem *problem);
+};
 
 struct cs_node {
 	struct cs_node_shape shape;
@@ -103,9 +114,7 @@ struct cs_node {
 							   * as far as there is room */
 
 	/* Private to this process. */
-	/* With CS_NODE_WATCHED: called for each step that an operation publishes (`local` is the
-	 * own one), or finds published. */
-	void (*told)(struct cs_node_op *op, int local, uint64_t step);
+	const struct cs_node_watch *watch; /* with CS_NODE_WATCHED */
 	const int *rank_of; /* local rank -> the communicator's; NULL: the same number */
 	int all_ranks, nodes; /* of the communicator */
 	uint64_t calls;            /* number of the last call begun */
@@ -187,8 +196,8 @@ struct cs_node_op {
 enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2, CS_AWAITS_MESSAGE = -3, CS_AWAITS_FLAG = -4,
        CS_AWAITS_PIECE = -5 };
 enum { CS_NODE_OFFERS = 1, CS_NODE_TIMED = 2, CS_NODE_EXTRAS = 3 };
-/* Operation of a virtual rank, whose steps are counted and which moves no bytes
- * (algorithms/counted.h). */
+/* Operation of a virtual rank, whose steps and work are noted (struct cs_node_watch): for counts,
+ * which move no bytes (algorithms/counted.h), and in simulated time (sim/play.h). */
 enum { CS_NODE_WATCHED = CS_NODE_EXTRAS + 1 };
 static inline bool
 cs_node_is_watched(const struct cs_node_op *op)
@@ -455,7 +464,7 @@ cs_node_publish(struct cs_node_op *op, struct cs_line *line, uint64_t step)
 {
 	cs_at_publish(cs_node_at(op), line, step);
 	if (cs_node_is_watched(op))
-		op->node->told(op, op->node->shape.local, step);
+		op->node->watch->told(op, op->node->shape.local, step);
 }
 
 /* Waits until `local` has published step `step` of this call (step 1 is the first); returns its
@@ -497,7 +506,7 @@ cs_node_look(struct cs_node_op *op, int local, uint64_t step)
 				     (line->said ^ op->signature) >> CS_SIGNATURE_SHIFT, 0))
 		return cs_node_look_slow(op, local, step);
 	if (cs_node_is_watched(op))
-		node->told(op, local, step);
+		node->watch->told(op, local, step);
 	return line;
 }
 

@@ -2,8 +2,7 @@
  * node share. Private to sim.
  *
  *   add.c makes each rank's steps, steps.c executes them in simulated time, progress.c says who
- *   drives them, lead.c, serve.c and fragments.c decide by the order of arrival, and sim.c runs all
- *   of it */
+ *   drives them, and sim.c runs all of it; a player (play.h) makes its ranks' steps one by one */
 #ifndef CS_SIM_ACTOR_H
 #define CS_SIM_ACTOR_H
 
@@ -22,19 +21,22 @@ enum { CS_SIM_OUT, CS_SIM_IN, CS_SIM_DIRECTIONS };
 struct cs_sim_step {
 	uint64_t bytes; /* AWAIT: times that the peer must have published */
 	int32_t peer;
-	uint32_t kind : 4, request : 28;
+	uint32_t kind : 4, stream : 2, request : 26;
 };
 
-#define CS_SIM_MOST_REQUESTS (1 << 28)
+#define CS_SIM_MOST_REQUESTS (1 << 26)
+
+/* Streams of messages: those of one stream between two ranks match in order. Only a player's are
+ * in others than the first, and those of the last two are its own alone. */
+enum cs_sim_step_stream { CS_STREAM_FIRST, CS_STREAM_DIRECT, CS_STREAM_ANY, CS_STREAM_PUT };
+#define CS_STREAM_SHIFT 28 /* above ranks, in keys of matches */
 
 /* Values of actor.awaits; else it is a request. */
 enum {
-	CS_SIM_NOTHING = -1, CS_SIM_BUS = -2, CS_SIM_FLAG = -3, CS_SIM_TICKET = -4,
-	CS_SIM_ROLE = -5,
-	CS_SIM_CLIENTS = -6, CS_SIM_SERVED = -7, CS_SIM_LEFT = -8, CS_SIM_EXCHANGED = -9,
-	CS_SIM_LOOK = -10,     /* some time, and drives what is held */
-	CS_SIM_COMPUTES = -11, /* the next look */
-	CS_SIM_CAUGHT_UP = -12, /* that all is known which has come by its own time */
+	CS_SIM_NOTHING = -1, CS_SIM_BUS = -2, CS_SIM_FLAG = -3,
+	CS_SIM_LOOK = -4,      /* some time, and drives what is held */
+	CS_SIM_COMPUTES = -5,  /* the next look */
+	CS_SIM_CAUGHT_UP = -6, /* that all is known which has come by its own time */
 };
 
 /* Stage of an event: the resource that its first byte requests, or the work of an actor. */
@@ -45,19 +47,14 @@ enum cs_sim_stage {
 	CS_STAGE_UP,      /* the link out of the sender's group of nodes */
 	CS_STAGE_DOWN,    /* the one into the receiver's */
 	CS_STAGE_ARRIVAL, /* the receiver's card and port */
-	CS_STAGE_TICKET,  /* a rank draws its ticket among those of its node */
-	CS_STAGE_SERVE,   /* a server looks for clients that have asked */
-	CS_STAGE_FORWARD, /* a client passes data on to its group */
-	CS_STAGE_READY, CS_STAGE_PICK, CS_STAGE_EXCHANGED, /* of an exchange of fragments */
 	CS_STAGE_GRANT,   /* what a request was held for has come */
 	CS_STAGE_LOOK,    /* a rank looks at what is under way */
+	CS_STAGE_PLAY,    /* a player's rank goes on */
+	CS_STAGE_LAND,    /* a player's message is in a node's memory */
 };
 
 /* Values of event.request for messages that are no request of a plan. */
-enum {
-	CS_MESSAGE_ASKS = -1, CS_MESSAGE_SERVES = -2, CS_MESSAGE_FRAGMENT = -3,
-	CS_MESSAGE_READY = -4, CS_MESSAGE_RTS = -5,
-};
+enum { CS_MESSAGE_READY = -4, CS_MESSAGE_RTS = -5 };
 
 /* A rendezvous has words that requests are held for, and data, which smaller messages that began
  * later may overtake. */
@@ -95,13 +92,6 @@ struct cs_sim_actor {
 	int32_t published;
 	int32_t first_waiter; /* for its flag */
 	int32_t next_waiter;  /* for the same flag as this one */
-	/* For a role: arrivals and the leader; for a sender without requests: messages that have
-	 * not left yet, and the time at which the last one left. */
-	bool is_role;
-	uint32_t came, pending;
-	int32_t leader;
-	int64_t left_at;
-	uint32_t group_at, group_count; /* of a client: the group to which it forwards */
 	/* Requests that are held, and the list of those that need not be any more. */
 	uint32_t held;
 	int32_t due_first, due_last;
@@ -122,20 +112,26 @@ struct cs_sim_group {
 	int64_t link[CS_SIM_DIRECTIONS];
 };
 
-/* Server, with the clients that have asked it, in order. */
-struct cs_serve {
-	int32_t server;
-	uint32_t clients, group;
-	uint64_t bytes;
-	bool splits;
-	/* For one run: */
-	int32_t *asked;
-	int64_t *asked_at;
-	uint32_t asked_count, taken;
-	bool is_idle;
+/* Functions of a player, whose ranks make their steps one by one in simulated time (sim/play.c).
+ * `message`: of an event or a half, which is a request of its sender. */
+struct cs_sim_player {
+	void (*begin)(struct cs_sim *sim, const int64_t *starts);
+	void (*resume)(struct cs_sim *sim, const struct cs_event *event);
+	/* The actor has done the steps that it has. */
+	void (*is_idle)(struct cs_sim *sim, struct cs_sim_actor *actor);
+	/* A message in a stream of the player's has come, whole at `last`; it has landed. */
+	void (*deliver)(struct cs_sim *sim, const struct cs_event *event, int64_t last);
+	void (*land)(struct cs_sim *sim, const struct cs_event *event);
+	/* A receive has met its message; a send has left, at `at`. */
+	void (*met)(struct cs_sim *sim, int to, int receive, int from, int message);
+	void (*left)(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t at);
+	void (*judge)(struct cs_sim *sim);
+	void (*destroy)(struct cs_sim *sim);
 };
 
 struct cs_sim {
+	const struct cs_sim_player *player; /* NULL: the ranks' steps are known */
+	void *play;                         /* the player's */
 	int ranks, node_count;
 	size_t left; /* of the budget */
 	enum cs_status added;
@@ -157,8 +153,6 @@ struct cs_sim {
 	struct cs_events events;
 	struct cs_match match, meetings[CS_MEETINGS];
 	int64_t time; /* of the event that happens */
-	struct cs_serve *serve;
-	struct cs_sketch_exchange *exchange;
 };
 
 /* --- steps.c ---------------------------------------------------------------------------------- */
@@ -169,6 +163,8 @@ cs_sim_later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* Ends the run: an error that has no text. */
+void cs_sim_fail(struct cs_sim *sim, enum cs_status status);
 void cs_sim_put(struct cs_sim *sim, const struct cs_event *event);
 void cs_sim_put_half(struct cs_sim *sim, struct cs_match *match, int to, int from,
 		     const struct cs_half *half);
@@ -178,15 +174,12 @@ void cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim
 void cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor);
 /* Ends the step that began at `start`, and continues. */
 void cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start);
+/* Grows the actor's requests; false: no memory. */
+bool cs_sim_grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted);
 /* Starts the message of a send step. */
 void cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step);
 /* Sends a message that is no request of a plan; `what`: one of CS_MESSAGE_*. */
 void cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what);
-/* Continues when all of these messages have left, perhaps at once. */
-void cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor);
-/* Time that a message takes of the receiver's processor. */
-int64_t cs_sim_receive_time(const struct cs_sim *sim, int from, int to);
-
 /* Events: the end of a copy or a reduction; a message past the first queue of its node: it arrives
  * L later, and its sender may use the memory again; one past a link of a group; an arrival: returns
  * the time of the last byte; and its delivery to the receiver's request. */
@@ -201,8 +194,8 @@ __attribute__((format(printf, 2, 3))) void cs_sim_complain(struct cs_sim *sim, c
 
 /* --- progress.c: who drives a call ------------------------------------------------------------ */
 
-/* Does a message of `bytes` to this actor leave only when that is there? */
-bool cs_progress_meets(const struct cs_sim *sim, int to, uint64_t bytes);
+/* Does a message of `bytes` leave only when its receiver is there? */
+bool cs_progress_meets(const struct cs_sim *sim, uint64_t bytes);
 /* Holds the request of a send or receive step until its peer's word is there. False: it is. */
 bool cs_progress_hold(struct cs_sim *sim, struct cs_sim_actor *actor,
 		      const struct cs_sim_step *step, enum cs_sim_meeting word);
@@ -223,25 +216,5 @@ bool cs_progress_may_pass(struct cs_sim *sim, struct cs_sim_actor *actor, bool i
 			  int32_t awaits);
 /* The actor has done all of its steps. */
 void cs_progress_end(struct cs_sim *sim, struct cs_sim_actor *actor);
-
-/* --- lead.c: the first, or the last, of those that come leads --------------------------------- */
-
-void cs_lead_come(struct cs_sim *sim, struct cs_sim_actor *actor);
-
-/* --- serve.c: a server gives data to those that have asked for it ----------------------------- */
-
-void cs_serve_rewind(struct cs_serve *serve);
-void cs_serve_fini(struct cs_sim *sim);
-void cs_serve_look(struct cs_sim *sim, struct cs_sim_actor *server);
-void cs_serve_asked(struct cs_sim *sim, const struct cs_event *event, int64_t last);
-void cs_serve_served(struct cs_sim *sim, const struct cs_event *event, int64_t last);
-void cs_serve_forward(struct cs_sim *sim, struct cs_sim_actor *client);
-
-/* --- fragments.c: senders of a node choose what is there -------------------------------------- */
-
-void cs_exchange_rewind(struct cs_sim *sim);
-void cs_exchange_fini(struct cs_sim *sim);
-void cs_exchange_look(struct cs_sim *sim, const struct cs_event *event);
-void cs_exchange_arrived(struct cs_sim *sim, const struct cs_event *event, int64_t last);
 
 #endif

@@ -98,8 +98,8 @@ grow(struct cs_sim *sim, struct cs_sim_actor *actor, size_t more)
 	return true;
 }
 
-static bool
-grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted)
+bool
+cs_sim_grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted)
 {
 	if (wanted <= actor->request_count)
 		return true;
@@ -176,7 +176,7 @@ cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan, const
 		sim->added = CS_BAD_INPUT;
 	if (sim->added == CS_OK &&
 	    (!grow(sim, actor, kept_steps(sim, plan)) ||
-	     !grow_requests(sim, actor, (size_t)plan->requests)))
+	     !cs_sim_grow_requests(sim, actor, (size_t)plan->requests)))
 		sim->added = CS_NO_MEMORY;
 	if (sim->added == CS_OK && sim->eager &&
 	    !(received = calloc((size_t)plan->requests + 1, sizeof *received)))
@@ -236,10 +236,6 @@ cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer, 
 	if (sim->added != CS_OK || (is_work && !amount))
 		return;
 	bool is_bad = kind == CS_NODE_AWAIT && !can_await(sim, rank, peer, amount);
-	if (kind >= CS_NODE_FIRST && kind <= CS_NODE_LEAD)
-		is_bad = !can_await(sim, rank, peer, 1) || !sim->actors[peer].is_role;
-	if (kind == CS_NODE_ASK)
-		is_bad = !sim->serve || peer != sim->serve->server;
 	if (is_bad)
 		sim->added = CS_BAD_INPUT;
 	else if ((actor->count == actor->room && !grow(sim, actor, AT_ONCE)) ||
@@ -261,16 +257,10 @@ cs_sim_add_message(struct cs_sim *sim, int rank, enum cs_step_kind kind, int pee
 	    (kind != CS_STEP_WAIT && (peer < 0 || peer >= sim->ranks || peer == rank)))
 		sim->added = CS_BAD_INPUT;
 	else if ((actor->count == actor->room && !grow(sim, actor, AT_ONCE)) ||
-		 !grow_requests(sim, actor, (size_t)request + 1))
+		 !cs_sim_grow_requests(sim, actor, (size_t)request + 1))
 		sim->added = CS_NO_MEMORY;
 	else
 		append(actor, (int)kind, bytes, peer, request);
-}
-
-void
-cs_sim_make_role(struct cs_sim *sim, int rank)
-{
-	sim->actors[rank].is_role = true;
 }
 
 enum cs_status

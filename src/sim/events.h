@@ -15,7 +15,7 @@ struct cs_event {
 	uint32_t number; /* of events that rank `from` began */
 	uint32_t chain;  /* messages on the longest way to this one, itself included */
 	int32_t request; /* of the sender */
-	int32_t stage;
+	int32_t stage : 8, stream : 8;
 };
 
 /* A heap; all zero: empty. */

@@ -14,7 +14,7 @@ struct cs_half {
 	uint64_t bytes;
 	int64_t at;      /* of a message: its last byte is there */
 	uint32_t chain;  /* of a message */
-	int32_t request; /* of a receive; -1: a message */
+	int32_t request; /* of a receive; negative: a message */
 };
 
 struct cs_match_pair {

@@ -48,6 +48,8 @@ cs_sim_destroy(struct cs_sim *sim)
 {
 	if (!sim)
 		return;
+	if (sim->player)
+		sim->player->destroy(sim);
 	for (int rank = 0; sim->actors && rank < sim->ranks; rank++) {
 		free(sim->actors[rank].steps);
 		free(sim->actors[rank].requests);
@@ -57,8 +59,6 @@ cs_sim_destroy(struct cs_sim *sim)
 	forget(sim, &sim->match);
 	for (int i = 0; i < CS_MEETINGS; i++)
 		forget(sim, &sim->meetings[i]);
-	cs_serve_fini(sim);
-	cs_exchange_fini(sim);
 	free(sim->actors);
 	free(sim->nodes);
 	free(sim->groups);
@@ -67,18 +67,20 @@ cs_sim_destroy(struct cs_sim *sim)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* A message has arrived: a request's, or one for those that decide. */
+/* A message has arrived: a request's, or a word. */
 static void
 arrive(struct cs_sim *sim, const struct cs_event *event)
 {
 	int64_t last = cs_sim_arrive(sim, event);
 	switch (event->request) {
-	case CS_MESSAGE_ASKS: cs_serve_asked(sim, event, last); break;
-	case CS_MESSAGE_SERVES: cs_serve_served(sim, event, last); break;
-	case CS_MESSAGE_FRAGMENT: cs_exchange_arrived(sim, event, last); break;
 	case CS_MESSAGE_READY: cs_progress_told(sim, event, last, CS_MEETING_READY); break;
 	case CS_MESSAGE_RTS: cs_progress_told(sim, event, last, CS_MEETING_RTS); break;
-	default: cs_sim_deliver(sim, event, last); break;
+	default:
+		if (event->stream >= CS_STREAM_ANY)
+			sim->player->deliver(sim, event, last);
+		else
+			cs_sim_deliver(sim, event, last);
+		break;
 	}
 }
 
@@ -93,12 +95,11 @@ happen(struct cs_sim *sim, struct cs_event *event)
 	case CS_STAGE_UP:
 	case CS_STAGE_DOWN: cs_sim_cross(sim, event); break;
 	case CS_STAGE_ARRIVAL: arrive(sim, event); break;
-	case CS_STAGE_TICKET: cs_lead_come(sim, &sim->actors[event->from]); break;
-	case CS_STAGE_SERVE: cs_serve_look(sim, &sim->actors[event->from]); break;
-	case CS_STAGE_FORWARD: cs_serve_forward(sim, &sim->actors[event->from]); break;
 	case CS_STAGE_GRANT: cs_progress_granted(sim, event); break;
 	case CS_STAGE_LOOK: cs_progress_look(sim, event); break;
-	default: cs_exchange_look(sim, event); break;
+	case CS_STAGE_PLAY: sim->player->resume(sim, event); break;
+	case CS_STAGE_LAND: sim->player->land(sim, event); break;
+	default: break;
 	}
 }
 
@@ -130,15 +131,12 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 {
 	for (int rank = 0; rank < sim->ranks; rank++) {
 		struct cs_sim_actor *actor = &sim->actors[rank];
-		/* A role begins when somebody comes to it. */
-		actor->now = starts && !actor->is_role ? starts[rank] : 0;
+		actor->now = starts ? starts[rank] : 0;
 		actor->next = 0;
 		actor->chain = actor->events = 0;
 		actor->published = 0;
 		actor->first_waiter = CS_SIM_NOBODY;
-		actor->leader = CS_SIM_NOBODY;
-		actor->came = actor->pending = actor->group_count = 0;
-		actor->left_at = actor->polls_until = 0;
+		actor->polls_until = 0;
 		actor->held = actor->looks = 0;
 		actor->due_first = CS_SIM_NOBODY;
 		actor->computes = sim->compute.time && sim->compute.looks != CS_SIM_ALWAYS;
@@ -153,25 +151,22 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 	forget(sim, &sim->match);
 	for (int i = 0; i < CS_MEETINGS; i++)
 		forget(sim, &sim->meetings[i]);
-	if (sim->serve)
-		cs_serve_rewind(sim->serve);
-	if (sim->exchange)
-		cs_exchange_rewind(sim);
 }
 
 static void
 judge(struct cs_sim *sim, const int64_t *starts)
 {
 	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "repeat",
-					     "publish", "await", "first", "last", "lead",
-					     "serve", "ask", "forward", "exchange" };
+					     "publish", "await" };
+	if (sim->player)
+		sim->player->judge(sim);
 	for (int rank = 0; rank < sim->ranks && sim->status == CS_OK; rank++) {
 		struct cs_sim_actor *actor = &sim->actors[rank];
 		if (actor->next < actor->count)
 			cs_sim_complain(sim, "rank %d waits for ever in step %zu (%s, request %u)",
 					rank, actor->next, kinds[actor->steps[actor->next].kind],
 					actor->steps[actor->next].request);
-		if (sim->compute.looks == CS_SIM_ALWAYS && !actor->is_role)
+		if (sim->compute.looks == CS_SIM_ALWAYS)
 			actor->now = cs_sim_later(actor->now, (starts ? starts[rank] : 0) +
 						  sim->compute.time);
 		sim->result->time = cs_sim_later(sim->result->time, actor->now);
@@ -181,7 +176,7 @@ judge(struct cs_sim *sim, const int64_t *starts)
 	const struct cs_match_pair *pair = cs_match_left_over(&sim->match);
 	if (pair)
 		cs_sim_complain(sim, "rank %d sends to rank %d what that never receives",
-				pair->from, pair->to);
+				pair->from & ((1 << CS_STREAM_SHIFT) - 1), pair->to);
 }
 
 void
@@ -204,9 +199,10 @@ cs_sim_run(struct cs_sim *sim, const struct cs_model *model, const int64_t *star
 	sim->result = result;
 	sim->status = CS_OK;
 	rewind_all(sim, starts);
-	for (int rank = 0; rank < sim->ranks; rank++)
-		if (!sim->actors[rank].is_role)
-			cs_sim_advance(sim, &sim->actors[rank]);
+	if (sim->player)
+		sim->player->begin(sim, starts);
+	for (int rank = 0; rank < sim->ranks && !sim->player; rank++)
+		cs_sim_advance(sim, &sim->actors[rank]);
 	while (sim->status == CS_OK && cs_events_take(&sim->events, &event))
 		happen(sim, &event);
 	if (sim->status == CS_OK)

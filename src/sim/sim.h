@@ -13,8 +13,7 @@
  *   - Large messages too leave at once, unless model.rndv says above how many bytes they meet their
  *     receiver: each receive sends a "ready" (of 8 bytes, as others; with model.rts when the
  *     sender's request to send, of 8 bytes too, has come), and the send's o_s and data follow when
- *     that is there and the sender is in the call: waits or looks. Messages to roles do not, nor do
- *     those of servers and exchanges.
+ *     that is there and the sender is in the call: waits or looks.
  *   - Between nodes and inside one a rank has ports of their own, for each direction.
  *   - A card or a bus serves requests in order of time, at one time the lower rank first. The first
  *     byte waits for its turn, the last one for the slowest on its way.
@@ -89,7 +88,7 @@ CS_CHECKED enum cs_status cs_sim_set_groups(struct cs_sim *sim, int nodes, int f
  * so again at each of `looks`, which part the computation equally (first at its begin, last at its
  * end, a single one half-way) and cost model.look; then the rank waits. With CS_SIM_ALWAYS a thread
  * with a core of its own does the steps meanwhile. The call costs a rank by what its end exceeds
- * its begin and `time`. Not for roles and what decides by order of arrival. */
+ * its begin and `time`. Not with a player. */
 #define CS_SIM_ALWAYS UINT32_MAX
 struct cs_sim_compute {
 	int64_t time;   /* ps; 0: none, a blocking call */
@@ -107,12 +106,6 @@ enum cs_node_step {
 	CS_NODE_PUBLISH = CS_STEP_KINDS, /* the rank's flag goes up by one */
 	CS_NODE_AWAIT,                   /* until the flag of `peer`, on the same node, is
 					  * `amount` */
-	CS_NODE_FIRST,                   /* the first rank that comes to the role `peer` leads it,
-					  * the others go on */
-	CS_NODE_LAST,                    /* the one that comes as number `amount` leads it */
-	CS_NODE_LEAD,                    /* this rank leads it */
-	CS_NODE_SERVE, CS_NODE_ASK, CS_NODE_FORWARD, /* cs_sim_add_serve */
-	CS_NODE_EXCHANGE,                            /* cs_sim_add_exchange */
 };
 
 void cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer,
@@ -121,42 +114,10 @@ void cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int p
 void cs_sim_add_message(struct cs_sim *sim, int rank, enum cs_step_kind kind, int peer,
 			uint64_t bytes, int request);
 
-/* Roles are ranks of the simulator that are nobody, behind those that are: steps which a rank of
- * the same node does at the time when it comes to lead them, and is held up by until their end. A
- * role may come to another one. Each arrival pays model.flag (an atomic addition). Messages to a
- * role are written to its node, whichever rank leads. */
-void cs_sim_make_role(struct cs_sim *sim, int rank);
-
-/* Data of `bytes` that `server` gives to `clients` actors as they ask for it (Patarasuk and Yuan;
- * seed 002, 3.9.2): up to `group` that have asked are served by one message to the first of them,
- * which passes it on. It does so one by one; or, with `splits`, each sends half of those that it
- * has left to do to one of that half, until there are none. Adds CS_NODE_SERVE to the server.
- * Clients get CS_NODE_ASK (peer: the server; until the data is there) and, behind it,
- * CS_NODE_FORWARD. One for each simulator. */
-void cs_sim_add_serve(struct cs_sim *sim, int server, uint32_t clients, uint64_t bytes,
-		      uint32_t group, bool splits);
-
-/* Alltoall between nodes with opportunistic fragmentation of messages (seed 002, 3.7.3): each rank
- * is to come to CS_NODE_EXCHANGE when its `segment` bytes for each other node are in its node's
- * memory. For each pair of nodes a rank of the first half of the node sends and one of the second
- * half receives. Whenever a sender is free it takes, of what is ready for its nodes, a run of
- * segments that cannot grow any more, the longest first, or else the longest one, of `least` at
- * least; for the next node upwards where several are alike. `waits`: nothing leaves before all
- * ranks of the node have come. The step ends when all that other nodes send is there. At most 64
- * ranks on a node; rank_of[node * ppn + local]. One for each simulator. */
-struct cs_exchange_shape {
-	int nodes, ppn;
-	const int *rank_of;
-	uint64_t segment;
-	uint32_t least;
-	bool waits;
-};
-void cs_sim_add_exchange(struct cs_sim *sim, const struct cs_exchange_shape *shape);
-
 /* First error in adding. */
 CS_CHECKED enum cs_status cs_sim_added(const struct cs_sim *sim);
 
-/* Runs the simulation. `starts`: begin of each rank that is no role, ps, none negative; NULL: all
+/* Runs the simulation. `starts`: begin of each rank, ps, none negative; NULL: all
  * at 0. `watch` may be NULL. CS_OK; CS_NO_MEMORY; CS_BAD_INPUT: result->text says which rank waits
  * for ever or which message does not match; CS_UNSUPPORTED: times above 26 days. */
 CS_CHECKED enum cs_status cs_sim_run(struct cs_sim *sim, const struct cs_model *model,

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #define LATEST (INT64_MAX / 4) /* sums of two never overflow */
-#define ASK_BYTES 8            /* who asks */
 
 #define later cs_sim_later
 
@@ -28,8 +27,8 @@ tail(uint64_t bytes, int64_t femtoseconds)
 	return bytes > 1 ? span(bytes - 1, femtoseconds) : 0;
 }
 
-static void
-fail(struct cs_sim *sim, enum cs_status status)
+void
+cs_sim_fail(struct cs_sim *sim, enum cs_status status)
 {
 	if (sim->status == CS_OK)
 		sim->status = status;
@@ -51,9 +50,9 @@ void
 cs_sim_put(struct cs_sim *sim, const struct cs_event *event)
 {
 	if (event->at > LATEST || event->last > LATEST)
-		fail(sim, CS_UNSUPPORTED);
+		cs_sim_fail(sim, CS_UNSUPPORTED);
 	else if (!cs_events_put(&sim->events, event, &sim->left))
-		fail(sim, CS_NO_MEMORY);
+		cs_sim_fail(sim, CS_NO_MEMORY);
 }
 
 void
@@ -61,7 +60,7 @@ cs_sim_put_half(struct cs_sim *sim, struct cs_match *match, int to, int from,
 		const struct cs_half *half)
 {
 	if (!cs_match_put(match, to, from, half, &sim->left))
-		fail(sim, CS_NO_MEMORY);
+		cs_sim_fail(sim, CS_NO_MEMORY);
 }
 
 void
@@ -133,7 +132,7 @@ depart(struct cs_sim *sim, struct cs_event *event)
  * that its node's ranks share will say when. */
 static bool
 launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int request,
-       int64_t *last)
+       int stream, int64_t *last)
 {
 	const struct cs_model *model = sim->model;
 	int rank = (int)(actor - sim->actors);
@@ -144,7 +143,7 @@ launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, i
 	actor->now += cost->o_send;
 	struct cs_event event = { .bytes = bytes, .from = rank, .to = to,
 				  .number = actor->events++, .chain = actor->chain + 1,
-				  .request = request };
+				  .request = request, .stream = stream & 3 };
 	event.at = pass(&actor->ports[level][CS_SIM_OUT], cost, actor->now, bytes);
 	event.last = *last = event.at + tail(bytes, cost->G);
 	event.stage = level == CS_INTRA ? CS_STAGE_BUS : CS_STAGE_NIC;
@@ -166,7 +165,8 @@ cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim
 {
 	int64_t last;
 	enum cs_level level = level_of(sim, (int)(actor - sim->actors), step->peer);
-	bool is_shared = launch(sim, actor, step->peer, step->bytes, (int)step->request, &last);
+	bool is_shared = launch(sim, actor, step->peer, step->bytes, (int)step->request,
+				(int)step->stream, &last);
 	actor->requests[step->request] = (struct cs_sim_request){ .at = last,
 								  .is_done = !is_shared,
 								  .level = (uint8_t)level };
@@ -176,7 +176,7 @@ cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim
 static bool
 send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
-	bool is_met = cs_progress_meets(sim, step->peer, step->bytes);
+	bool is_met = cs_progress_meets(sim, step->bytes);
 	if (is_met && !cs_progress_catch_up(sim, actor))
 		return false;
 	if (is_met && sim->model->rts)
@@ -190,22 +190,13 @@ void
 cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what)
 {
 	int64_t last;
-	if (launch(sim, actor, to, bytes, what, &last))
-		actor->pending++;
-	else
-		actor->left_at = later(actor->left_at, last);
-}
-
-int64_t
-cs_sim_receive_time(const struct cs_sim *sim, int from, int to)
-{
-	return sim->model->level[level_of(sim, from, to)].o_recv;
+	launch(sim, actor, to, bytes, what, CS_STREAM_FIRST, &last);
 }
 
 static struct cs_match *
-match_of(struct cs_sim *sim, int to, uint64_t bytes)
+match_of(struct cs_sim *sim, uint64_t bytes)
 {
-	return cs_progress_meets(sim, to, bytes) ? &sim->meetings[CS_MEETING_DATA] : &sim->match;
+	return cs_progress_meets(sim, bytes) ? &sim->meetings[CS_MEETING_DATA] : &sim->match;
 }
 
 /* A receive and its message have met. */
@@ -214,13 +205,23 @@ meet(struct cs_sim *sim, int to, int from, const struct cs_half *receive,
      const struct cs_half *message)
 {
 	struct cs_sim_request *request = &sim->actors[to].requests[receive->request];
-	if (receive->bytes != message->bytes)
+	/* A player's receive may have more room. */
+	if (sim->player ? message->bytes > receive->bytes : message->bytes != receive->bytes)
 		cs_sim_complain(sim, "rank %d sends %llu bytes to rank %d, which expects %llu",
 				from, (unsigned long long)message->bytes, to,
 				(unsigned long long)receive->bytes);
 	request->at = message->at;
 	request->chain = message->chain;
 	request->is_done = true;
+	if (sim->player)
+		sim->player->met(sim, to, receive->request, from, -2 - message->request);
+}
+
+/* Key of the sender in matches: messages of other streams do not match. */
+static int
+key_of(int from, uint32_t stream)
+{
+	return (int)((uint32_t)from | stream << CS_STREAM_SHIFT);
 }
 
 /* False: not yet. */
@@ -228,18 +229,19 @@ static bool
 receive(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	int rank = (int)(actor - sim->actors);
-	bool is_met = cs_progress_meets(sim, rank, step->bytes);
+	bool is_met = cs_progress_meets(sim, step->bytes);
 	if (is_met && !cs_progress_catch_up(sim, actor))
 		return false;
 	struct cs_half mine = { .bytes = step->bytes, .request = (int32_t)step->request }, message;
 	actor->requests[step->request] = (struct cs_sim_request){ .is_receive = true,
 							   .level = (uint8_t)level_of(sim, rank,
 										      step->peer) };
-	struct cs_match *match = match_of(sim, rank, step->bytes);
-	if (cs_match_take(match, rank, step->peer, false, &message))
+	struct cs_match *match = match_of(sim, step->bytes);
+	int key = key_of(step->peer, step->stream);
+	if (cs_match_take(match, rank, key, false, &message))
 		meet(sim, rank, step->peer, &mine, &message);
 	else
-		cs_sim_put_half(sim, match, rank, step->peer, &mine);
+		cs_sim_put_half(sim, match, rank, key, &mine);
 	if (is_met && (!sim->model->rts || !cs_progress_hold(sim, actor, step, CS_MEETING_RTS)))
 		cs_progress_say(sim, actor, step->peer, CS_MESSAGE_READY);
 	return true;
@@ -315,50 +317,6 @@ await(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *
 	return true;
 }
 
-/* Steps that others decide on: who awaits what. */
-static void
-begin_decided(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
-{
-	switch (step->kind) {
-	case CS_NODE_FIRST:
-	case CS_NODE_LAST:
-	case CS_NODE_LEAD:
-		actor->awaits = CS_SIM_TICKET;
-		cs_sim_put_look(sim, actor, CS_STAGE_TICKET);
-		break;
-	case CS_NODE_SERVE:
-		actor->awaits = CS_SIM_CLIENTS;
-		cs_sim_put_look(sim, actor, CS_STAGE_SERVE);
-		break;
-	case CS_NODE_ASK:
-		actor->awaits = CS_SIM_SERVED;
-		cs_sim_post(sim, actor, step->peer, ASK_BYTES, CS_MESSAGE_ASKS);
-		break;
-	case CS_NODE_FORWARD:
-		actor->awaits = CS_SIM_SERVED;
-		cs_sim_put_look(sim, actor, CS_STAGE_FORWARD);
-		break;
-	default:
-		actor->awaits = CS_SIM_EXCHANGED;
-		cs_sim_put_look(sim, actor, CS_STAGE_READY);
-		break;
-	}
-}
-
-/* Ends a role, so that its leader continues. */
-static void
-end_role(struct cs_sim *sim, struct cs_sim_actor *role)
-{
-	if (role->leader == CS_SIM_NOBODY)
-		return;
-	struct cs_sim_actor *leader = &sim->actors[role->leader];
-	int64_t start = leader->now;
-	role->leader = CS_SIM_NOBODY;
-	leader->now = role->now;
-	leader->chain = role->chain;
-	cs_sim_go_on(sim, leader, start);
-}
-
 void
 cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 {
@@ -375,17 +333,19 @@ cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 		case CS_NODE_AWAIT: is_done = await(sim, actor, step); break;
 		case CS_STEP_COPY:
 		case CS_STEP_REDUCE: is_done = work(sim, actor, step); break;
-		default: begin_decided(sim, actor, step); return;
+		default: break;
 		}
 		if (!is_done)
 			return;
 		if (actor->now > LATEST)
-			fail(sim, CS_UNSUPPORTED);
+			cs_sim_fail(sim, CS_UNSUPPORTED);
 		tell(sim, actor, start);
 	}
+	if (sim->player && sim->status == CS_OK) {
+		sim->player->is_idle(sim, actor);
+		return;
+	}
 	cs_progress_end(sim, actor);
-	if (actor->is_role && sim->status == CS_OK)
-		end_role(sim, actor);
 }
 
 void
@@ -394,18 +354,6 @@ cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start)
 	tell(sim, actor, start);
 	actor->next++;
 	cs_sim_advance(sim, actor);
-}
-
-void
-cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor)
-{
-	int64_t start = actor->now;
-	if (actor->pending) {
-		actor->awaits = CS_SIM_LEFT;
-		return;
-	}
-	actor->now = later(actor->now, actor->left_at);
-	cs_sim_go_on(sim, actor, start);
 }
 
 /* ---- a message's way ------------------------------------------------------------------------- */
@@ -435,9 +383,6 @@ cs_sim_leave(struct cs_sim *sim, struct cs_event *event)
 	if (event->request >= 0) {
 		actor->requests[event->request].at = last;
 		actor->requests[event->request].is_done = true;
-	} else {
-		actor->pending--;
-		actor->left_at = later(actor->left_at, last);
 	}
 	event->at = first;
 	event->last = last;
@@ -445,8 +390,8 @@ cs_sim_leave(struct cs_sim *sim, struct cs_event *event)
 	cs_sim_put(sim, event);
 	if (event->request >= 0 && actor->awaits == event->request)
 		cs_sim_advance(sim, actor);
-	else if (actor->awaits == CS_SIM_LEFT)
-		cs_sim_go_on_left(sim, actor);
+	else if (sim->player && event->request >= 0)
+		sim->player->left(sim, actor, last);
 }
 
 void
@@ -487,10 +432,11 @@ cs_sim_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 {
 	struct cs_sim_actor *actor = &sim->actors[event->to];
 	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain,
-				   .request = -1 }, mine;
-	struct cs_match *match = match_of(sim, event->to, event->bytes);
-	if (!cs_match_take(match, event->to, event->from, true, &mine)) {
-		cs_sim_put_half(sim, match, event->to, event->from, &message);
+				   .request = -2 - event->request }, mine;
+	struct cs_match *match = match_of(sim, event->bytes);
+	int key = key_of(event->from, (uint32_t)event->stream);
+	if (!cs_match_take(match, event->to, key, true, &mine)) {
+		cs_sim_put_half(sim, match, event->to, key, &message);
 		return;
 	}
 	meet(sim, event->to, event->from, &mine, &message);

@@ -76,13 +76,16 @@ static const char usage[] =
 	"  --poll TIME          at its begin and looks ranks stay so long at most until their "
 	"messages have met their\n"
 	"                       receivers (default: 0us; --model rndv=BYTES)\n"
+	"  --play               the library's own phases are stepped, rank by rank, in place of plans "
+	"and counts; so are\n"
+	"                       algorithms that are no plans (played: see --list)\n"
 	"  --node-model MODEL   prices in closed form, flat and by levels: epyc, xeon, arm, a64fx, "
 	"or a tuning file\n"
 	"                       with section node_models (collshim-bench --node)\n"
 	"  --levels PxGxR       with --node-model: packages, groups of each with a last-level "
 	"cache, ranks of each\n"
 	"                       group (default: the kind's)\n"
-	"  --json               with --node-model: for programs\n"
+	"  --json               one algorithm, or --node-model: for programs\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, with each model; how\n"
@@ -94,7 +97,7 @@ enum {
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
 	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_GROUPS,
-	OPTION_TAPER,
+	OPTION_TAPER, OPTION_PLAY,
 	OPTION_NODE_MODEL, OPTION_LEVELS, OPTION_JSON,
 };
 
@@ -126,6 +129,7 @@ static const struct option options[] = {
 	{ "levels", required_argument, NULL, OPTION_LEVELS },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
+	{ "play", no_argument, NULL, OPTION_PLAY },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 	{ NULL, 0, NULL, 0 },
 };
@@ -265,15 +269,13 @@ static int
 check_compute(const struct cs_sim_options *request)
 {
 	const struct cs_sim_compute *compute = &request->compute;
-	struct cs_sketch sketch;
-	size_t params[CS_MAX_PARAMS] = { 0 };
 	bool computes = compute->time || request->compute_factor > 0;
 	if (!computes && (compute->looks || compute->poll))
 		return cs_tool_wrong_use("--looks, --poll: expected --compute as well");
 	if (computes && (!request->algorithm || request->arrivals_count ||
-			 cs_tool_is_sketch(request->algorithm, params, &sketch)))
-		return cs_tool_wrong_use("--compute: expected one algorithm that is no sketch, and "
-					 "no --arrivals");
+			 cs_tool_is_played(request, request->algorithm)))
+		return cs_tool_wrong_use("--compute: expected one algorithm that is a plan, and no "
+					 "--arrivals and --play");
 	return CS_TOOL_DONE;
 }
 
@@ -322,7 +324,13 @@ check_way(const struct cs_sim_options *request)
 	bool is_allgather = request->call.coll == CS_ALLGATHER ||
 			    request->call.coll == CS_ALLGATHERV;
 	bool is_hier = request->algorithm && request->algorithm->inner;
-	if (request->overlaps && !(is_hier && is_allgather))
+	if (request->plays && !cs_tool_is_played(request, request->algorithm))
+		return cs_tool_wrong_use("--play: expected one algorithm with phases of its own, as "
+					 "bcast:hier:binomial");
+	if (request->is_json && (!request->algorithm || request->compute.time ||
+				 request->compute_factor > 0))
+		return cs_tool_wrong_use("--json: expected one algorithm, and no --compute");
+	if (request->overlaps && (!(is_hier && is_allgather) || request->plays))
 		return cs_tool_wrong_use("--overlap: expected a hierarchical allgather or "
 					 "allgatherv, as allgather:hier:ring");
 	if (request->eager && (is_hier || !request->algorithm))
@@ -380,8 +388,8 @@ read_words(int argc, char **argv, struct cs_sim_options *request)
 	if (!request->what == !is_alone || (request->lists && request->node_model))
 		return cs_tool_wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare, "
 					 "--list or --node-model");
-	if (!request->node_model && (request->is_json || request->levels.packages))
-		return cs_tool_wrong_use("--levels, --json: expected --node-model as well");
+	if (!request->node_model && request->levels.packages)
+		return cs_tool_wrong_use("--levels: expected --node-model as well");
 	if (request->word_count && (request->lists || request->compares))
 		return cs_tool_wrong_use("%s belongs to one algorithm, not to %s",
 					 request->words[0], request->lists
@@ -410,6 +418,7 @@ read_option(int option, struct cs_sim_options *request)
 		request->has_root = true;
 		return read_count("root", optarg, 0, INT_MAX, &call->root);
 	case OPTION_NON_COMMUTATIVE: call->is_commutative = false; break;
+	case OPTION_PLAY: request->plays = true; break;
 	case OPTION_OVERLAP: request->overlaps = true; break;
 	case OPTION_EAGER: return read_number("eager", optarg, 1, (size_t)1 << 40, &request->eager);
 	case OPTION_ARRIVALS: return read_arrivals(optarg, request);
@@ -464,11 +473,16 @@ read_arguments(int argc, char **argv, struct cs_sim_options *request)
 /* A single plan may be larger than anything; malloc shall say so, not the machine. (The sanitizer's
  * own memory is more.) */
 static void
-limit_memory(size_t bytes)
+limit_memory(const struct cs_sim_options *request)
 {
+	/* A player counts for itself, and has memory that nobody touches. */
+	if (cs_tool_is_played(request, request->algorithm)) {
+		mallopt(M_MMAP_THRESHOLD, 32 << 10); /* it stays so */
+		return;
+	}
 #ifndef __SANITIZE_ADDRESS__
 	struct rlimit limit;
-	rlim_t wanted = 3 * (rlim_t)bytes + (256 << 20);
+	rlim_t wanted = 3 * (rlim_t)request->memory + (256 << 20);
 	if (getrlimit(RLIMIT_DATA, &limit) == 0 &&
 	    (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > wanted)) {
 		limit.rlim_cur = wanted;
@@ -530,7 +544,7 @@ main(int argc, char **argv)
 	if (!request.taper)
 		request.taper = CS_SIM_TAPER;
 	if (!wrong) {
-		limit_memory(request.memory);
+		limit_memory(&request);
 		wrong = request.lists ? cs_tool_list()
 			: request.node_model ? cs_tool_node(&request) : simulate(&request);
 	}

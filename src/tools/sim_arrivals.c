@@ -131,6 +131,18 @@ print_times(const struct late *late, int model, int arrivals)
 			times->after_last, times->last_exit);
 }
 
+static void
+print_json(const struct late *late)
+{
+	const struct cs_sim_options *request = late->request;
+	cs_sim_json_begin(request, &late->call, late->params);
+	for (int model = 0; model < request->model_count; model++)
+		for (int i = 0; i < request->arrivals_count; i++)
+			cs_sim_json_late(request, &request->models[model], i,
+					 &late->sums[model][i], !model && !i);
+	cs_sim_json_end();
+}
+
 /* Loads recorded arrivals, if the request names some. */
 static int
 load(struct cs_sim_options *request, int ranks)
@@ -162,7 +174,9 @@ cs_request_arrivals(struct cs_sim_options *request, const struct cs_sim_call *ca
 	}
 	for (int number = 0; !wrong && number < request->call_count; number++)
 		wrong = simulate(late, number);
-	for (int model = 0; !wrong && model < request->model_count; model++) {
+	if (!wrong && request->is_json)
+		print_json(late);
+	for (int model = 0; !wrong && !request->is_json && model < request->model_count; model++) {
 		cs_tool_print_title(call, &request->models[model]);
 		cs_tool_print_groups(request);
 		cs_tool_print_algorithm(request, params);

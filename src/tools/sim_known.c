@@ -29,10 +29,16 @@ cs_tool_is_plan(const struct cs_algorithm *algorithm)
 }
 
 bool
-cs_tool_has_effect(const struct cs_algorithm *algorithm, int param)
+cs_tool_is_played(const struct cs_sim_options *request, const struct cs_algorithm *algorithm)
+{
+	return algorithm && algorithm->run && (request->plays || !algorithm->inner);
+}
+
+bool
+cs_tool_has_effect(const struct cs_algorithm *algorithm, int param, bool is_played)
 {
 	int of_plan = 0;
-	if (!algorithm->inner)
+	if (!algorithm->inner || (is_played && !algorithm->params[param].is_within_nodes))
 		return true;
 	while (of_plan < CS_MAX_PARAMS && algorithm->inner->params[of_plan].name)
 		of_plan++;
@@ -50,28 +56,22 @@ cs_tool_bytes_meaning(enum cs_coll coll)
 }
 
 static void
-list_params(const struct cs_algorithm *algorithm)
+list_params(const struct cs_algorithm *algorithm, bool is_played)
 {
 	char value[CS_NUMBER_TEXT], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
 		const struct cs_param *param = &algorithm->params[i];
-		if (cs_tool_has_effect(algorithm, i))
+		if (cs_tool_has_effect(algorithm, i, is_played))
 			printf("    %s: %s; default %s, %s to %s\n", param->name, param->meaning,
 			       cs_bytes_text(value, param->fallback),
 			       cs_bytes_text(low, param->low), cs_bytes_text(high, param->high));
 	}
 }
 
-static void
-list_sketches(void)
+static bool
+is_known(const struct cs_algorithm *algorithm)
 {
-	const struct cs_algorithm *algorithm;
-	puts("sketches, which are simulated only (seed 002, chapter 3)");
-	for (size_t i = 0; (algorithm = cs_tool_sketch_at(i)); i++) {
-		printf("  %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name,
-		       algorithm->summary);
-		list_params(algorithm);
-	}
+	return cs_tool_is_plan(algorithm) || (algorithm->run && !algorithm->needs.verbs);
 }
 
 int
@@ -81,17 +81,16 @@ cs_tool_list(void)
 	const struct cs_algorithm *algorithm;
 	char text[CS_MODEL_TEXT];
 	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
-		if (!cs_tool_is_plan(algorithm))
+		if (!is_known(algorithm))
 			continue;
 		if (algorithm->coll != last)
 			printf("%s (bytes: %s)\n", cs_colls[algorithm->coll].name,
 			       cs_tool_bytes_meaning(algorithm->coll));
 		last = algorithm->coll;
-		printf("  %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name,
-		       algorithm->summary);
-		list_params(algorithm);
+		printf("  %s:%s%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name,
+		       cs_tool_is_plan(algorithm) ? "" : " (played)", algorithm->summary);
+		list_params(algorithm, !cs_tool_is_plan(algorithm));
 	}
-	list_sketches();
 	puts("models (seconds, and seconds per byte)");
 	for (const struct cs_model *model = cs_models; *model->name; model++)
 		printf("  %s: %s\n    %s\n", model->name, model->origin,
@@ -105,13 +104,10 @@ cs_tool_offer(enum cs_coll coll)
 	const char *before = "expected one of ";
 	const struct cs_algorithm *algorithm;
 	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++)
-		if (algorithm->coll == coll && cs_tool_is_plan(algorithm)) {
+		if (algorithm->coll == coll && is_known(algorithm)) {
 			fprintf(stderr, "%s%s:%s", before, cs_colls[coll].name, algorithm->name);
 			before = ", ";
 		}
-	for (size_t i = 0; (algorithm = cs_tool_sketch_at(i)); i++)
-		if (algorithm->coll == coll && *before == ',')
-			fprintf(stderr, "%s%s:%s", before, cs_colls[coll].name, algorithm->name);
 	fprintf(stderr, "%s\nTry: collshim-sim --list\n",
 		*before == 'e' ? "this collective has no plan yet" : "");
 }
@@ -148,16 +144,13 @@ cs_request_find(struct cs_sim_options *request)
 	if (request->compares)
 		return CS_TOOL_DONE;
 	const struct cs_algorithm *algorithm =
-		colon ? cs_tool_sketch_by_name(request->call.coll, colon + 1) : NULL;
-	bool is_sketch = algorithm;
-	if (colon && !is_sketch)
-		algorithm = cs_algorithm_by_name(request->call.coll, colon + 1);
+		colon ? cs_algorithm_by_name(request->call.coll, colon + 1) : NULL;
 	request->algorithm = algorithm;
-	if (algorithm && (is_sketch || cs_tool_is_plan(algorithm)))
+	if (algorithm && is_known(algorithm))
 		return CS_TOOL_DONE;
 	fprintf(stderr, "collshim-sim: %s: %s; ", what,
 		!colon      ? "names no algorithm"
-		: algorithm ? "is no plan, so it cannot be simulated"
+		: algorithm ? "needs multicast, which cannot be simulated"
 			    : "no such algorithm");
 	cs_tool_offer(request->call.coll);
 	return CS_TOOL_WRONG_USE;
@@ -171,12 +164,12 @@ cs_tool_fallbacks(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algor
 }
 
 static int
-refuse_param(const struct cs_algorithm *algorithm, const char *word)
+refuse_param(const struct cs_algorithm *algorithm, bool is_played, const char *word)
 {
 	char names[200] = "", full[80];
 	size_t length = strcspn(word, "=");
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		if (cs_tool_has_effect(algorithm, i))
+		if (cs_tool_has_effect(algorithm, i, is_played))
 			snprintf(names + strlen(names), sizeof names - strlen(names), " %s",
 				 algorithm->params[i].name);
 	snprintf(full, sizeof full, "%s:%s", cs_colls[algorithm->coll].name, algorithm->name);
@@ -189,20 +182,20 @@ refuse_param(const struct cs_algorithm *algorithm, const char *word)
 }
 
 static int
-set_param(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, const char *word)
+set_param(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, bool is_played,
+	  const char *word)
 {
 	char low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
 	size_t length = strcspn(word, "="), value;
 	int i = word[length] ? cs_algorithm_param(algorithm, word, length) : -1;
 	if (i < 0)
-		return refuse_param(algorithm, word);
+		return refuse_param(algorithm, is_played, word);
 	const struct cs_param *param = &algorithm->params[i];
-	if (!cs_tool_has_effect(algorithm, i))
-		return cs_tool_wrong_use("%s: has no effect, as %s", word,
-					 param->is_within_nodes ? "one rank of each node is "
-								  "between nodes"
-							: "node steps are simulated in one piece, "
-							  "by one leader");
+	if (!cs_tool_has_effect(algorithm, i, is_played))
+		return cs_tool_wrong_use("%s: has no effect%s", word, param->is_within_nodes
+					 ? ", as one rank of each node is between nodes"
+					 : " without --play, as node steps are simulated in "
+					   "one piece, by one leader");
 	if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low ||
 	    value > param->high)
 		return cs_tool_wrong_use("%s: expected a number from %s to %s", word,
@@ -223,6 +216,8 @@ cs_request_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algor
 			wrong = cs_tool_wrong_use("%s: expected each parameter once",
 						  request->words[i]);
 		else
-			wrong = set_param(params, algorithm, request->words[i]);
+			wrong = set_param(params, algorithm,
+					  cs_tool_is_played(request, algorithm),
+					  request->words[i]);
 	return wrong;
 }

@@ -4,16 +4,16 @@
  *   collshim-sim.c reads the arguments -> sim_known.c algorithm and parameters -> sim_stage.c plans
  *   of all ranks
  *                                      -> sim_results.c runs them with each model, and prints; with
- *                                         late ranks sim_arrivals.c
- *   sim_sketches.c: what the simulator alone has; sim_node.c: prices of one node */
+ *                                         late ranks sim_arrivals.c, as JSON sim_json.c
+ *   sim_node.c: prices of one node */
 #ifndef CS_TOOLS_SIM_REQUEST_H
 #define CS_TOOLS_SIM_REQUEST_H
 
 #include "algorithms/algorithm.h"
 #include "sim/call.h"
 #include "sim/model.h"
+#include "sim/play.h"
 #include "sim/sim.h"
-#include "sim/sketch.h"
 #include "topo/node_model.h"
 #include "trace/imbalance.h"
 
@@ -37,7 +37,7 @@ struct cs_sim_options {
 	size_t eager;
 	int group_nodes, group_first; /* of a group of nodes, 0: none; of the first one */
 	int64_t taper;   /* of a group's link, in 1 / CS_SIM_TAPER */
-	bool compares, lists, is_verbose, has_root, has_bytes, overlaps;
+	bool compares, lists, is_verbose, has_root, has_bytes, overlaps, plays;
 	int model_count;
 	struct cs_model models[CS_REQUEST_MODELS];
 	int arrivals_count; /* 0: all ranks come at once, and that is not asked about */
@@ -57,21 +57,17 @@ struct cs_sim_options {
 int cs_tool_wrong_use(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool cs_tool_is_plan(const struct cs_algorithm *algorithm);
-/* Does the parameter change what is simulated? In the node part only parameters that decide which
- * rank reduces are simulated. */
-bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param);
+/* Are its phases played: as asked for, or since it is no plan? */
+bool cs_tool_is_played(const struct cs_sim_options *request, const struct cs_algorithm *algorithm);
+/* Does the parameter change what is simulated? In the node part of a plan only parameters that
+ * decide which rank reduces do. */
+bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param, bool is_played);
 const char *cs_tool_bytes_meaning(enum cs_coll coll);
 int cs_tool_list(void);
 /* "2x8x8": packages, groups, ranks of a group. False: it is none, or has more than 1024 ranks. */
 bool cs_tool_read_levels(const char *text, struct cs_node_groups *levels);
 /* Prints the prices of collectives by a node model; returns an exit code. */
 int cs_tool_node(const struct cs_sim_options *request);
-/* Number i of what the simulator alone has, NULL behind the last; and by name, or NULL. */
-const struct cs_algorithm *cs_tool_sketch_at(size_t i);
-const struct cs_algorithm *cs_tool_sketch_by_name(enum cs_coll coll, const char *name);
-/* Is it one of these? *sketch with the values of its parameters then. */
-bool cs_tool_is_sketch(const struct cs_algorithm *algorithm, const size_t *params,
-		       struct cs_sketch *sketch);
 /* Names of the collective's algorithms that are plans, on stderr. */
 void cs_tool_offer(enum cs_coll coll);
 void cs_tool_fallbacks(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm);
@@ -100,6 +96,15 @@ void cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t 
 int cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 		   const struct cs_model *model, const int64_t *starts,
 		   struct cs_sim_result *result, const char **why);
+
+/* JSON (sim_json.c): the call, then each result, then its end. */
+void cs_sim_json_begin(const struct cs_sim_options *request, const struct cs_sim_call *call,
+		       const size_t *params);
+void cs_sim_json_result(const struct cs_sim *sim, bool is_played, const struct cs_model *model,
+			const struct cs_sim_result *result, bool is_first);
+void cs_sim_json_late(const struct cs_sim_options *request, const struct cs_model *model,
+		      int arrivals, const struct cs_imbalance_times *times, bool is_first);
+void cs_sim_json_end(void);
 
 /* Calls to which ranks come late, by one algorithm. Arrivals that it loads belong to
  * request->arrivals. */

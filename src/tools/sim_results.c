@@ -64,7 +64,8 @@ cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *para
 	printf("  %-22s %s:%s", "algorithm", cs_colls[request->call.coll].name,
 	       request->algorithm->name);
 	for (int i = 0; i < CS_MAX_PARAMS && known[i].name; i++)
-		if (cs_tool_has_effect(request->algorithm, i))
+		if (cs_tool_has_effect(request->algorithm, i,
+				       cs_tool_is_played(request, request->algorithm)))
 			printf(":%s=%s", known[i].name, cs_bytes_text(size, params[i]));
 	puts(request->overlaps ? ", copies out overlap messages" : "");
 	if (request->eager)
@@ -79,7 +80,8 @@ print_one(const struct cs_sim_options *request, const size_t *params,
 	char text[CS_TIME_TEXT];
 	cs_tool_print_algorithm(request, params);
 	printf("  %-22s %s\n", "simulated time", cs_tool_time_text(text, (double)result->time));
-	printf("  %-22s %" PRIu32 "\n", "rounds", result->rounds);
+	if (!cs_tool_is_played(request, request->algorithm)) /* or they would lead over lines */
+		printf("  %-22s %" PRIu32 "\n", "rounds", result->rounds);
 	printf("  %-22s %" PRIu64 "\n", "messages", result->messages);
 	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_messages);
 	if (request->group_nodes)
@@ -88,6 +90,17 @@ print_one(const struct cs_sim_options *request, const size_t *params,
 	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_bytes);
 	if (request->group_nodes)
 		printf("  %-22s %" PRIu64 "\n", "  between groups", result->global_bytes);
+}
+
+/* Work of the ranks, which a player counts. */
+static void
+print_played(const struct cs_sim *sim)
+{
+	struct cs_play_counts counts = cs_play_counts(sim);
+	printf("  %-22s %" PRIu64 "\n", "bytes copied", counts.copied);
+	printf("  %-22s %" PRIu64 "\n", "bytes reduced", counts.reduced);
+	printf("  %-22s %" PRIu64 "\n", "lines published", counts.published);
+	printf("  %-22s %" PRIu64 "\n", "lines read", counts.heard);
 }
 
 int
@@ -158,13 +171,20 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 	struct cs_sim *sim = cs_request_stage(request, call, request->algorithm, params, reason);
 	if (!sim)
 		return cs_tool_wrong_use("%s: %s", request->what, reason);
+	bool is_played = cs_tool_is_played(request, request->algorithm);
+	if (request->is_json)
+		cs_sim_json_begin(request, call, params);
 	for (int i = 0; !wrong && i < request->model_count; i++) {
 		wrong = cs_request_run(sim, request->algorithm, &request->models[i], NULL, &result,
 				       &why);
-		if (!wrong) {
+		if (!wrong && request->is_json) {
+			cs_sim_json_result(sim, is_played, &request->models[i], &result, !i);
+		} else if (!wrong) {
 			cs_tool_print_title(call, &request->models[i]);
 			cs_tool_print_groups(request);
 			print_one(request, params, &result);
+			if (is_played)
+				print_played(sim);
 		}
 		if (!wrong && (request->compute.time || request->compute_factor > 0))
 			wrong = simulate_computing(sim, request, i, result.time, &why);
@@ -179,6 +199,8 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 			fprintf(stderr, "collshim-sim: %s: between groups exactly %" PRIu64
 				" bytes\n", request->models[i].name, result.global_bytes);
 	}
+	if (request->is_json)
+		cs_sim_json_end();
 	cs_sim_destroy(sim);
 	return wrong;
 }

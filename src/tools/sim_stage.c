@@ -143,6 +143,22 @@ grouped(struct cs_sim *sim, const struct cs_sim_options *request, char reason[CS
 	return NULL;
 }
 
+static struct cs_sim *
+play(const struct cs_sim_options *request, struct cs_sim_call *call,
+     const struct cs_algorithm *algorithm, const size_t *params, char reason[CS_REASON_TEXT])
+{
+	const struct cs_play_options options = { .params = params, .deaf = -1 };
+	struct cs_sim *sim;
+	const char *why;
+	enum cs_status status = cs_play_create(&sim, call, algorithm, &options, request->memory,
+					       &why);
+	if (status == CS_NO_MEMORY)
+		say_too_large(reason, 0, request->memory);
+	else if (status != CS_OK)
+		snprintf(reason, CS_REASON_TEXT, "%s", why);
+	return grouped(sim, request, reason);
+}
+
 struct cs_sim *
 cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 		 const struct cs_algorithm *algorithm, const size_t *params,
@@ -154,15 +170,8 @@ cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 		snprintf(reason, CS_REASON_TEXT, "cannot serve: %s", need);
 		return NULL;
 	}
-	struct cs_sketch sketch;
-	if (cs_tool_is_sketch(algorithm, params, &sketch)) {
-		enum cs_status made = cs_sketch_create(&sim, call, &sketch, request->memory);
-		if (made == CS_NO_MEMORY)
-			say_too_large(reason, 0, request->memory);
-		else if (made != CS_OK)
-			snprintf(reason, CS_REASON_TEXT, "refuses this call");
-		return grouped(sim, request, reason);
-	}
+	if (cs_tool_is_played(request, algorithm))
+		return play(request, call, algorithm, params, reason);
 	size_t guessed = 0;
 	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, request->memory);
 	if (status == CS_OK) {

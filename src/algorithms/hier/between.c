@@ -24,10 +24,8 @@ is_by_plan(struct cs_op *op, const struct cs_problem *problem, const void *in, v
 {
 	if (!op->between)
 		return false;
-	if (cs_node_is_watched(&op->node)) {
-		cs_counted_between(op, problem);
+	if (cs_node_is_watched(&op->node) && cs_counted_between(op, problem))
 		return true;
-	}
 	if (cs_plans_start(op, &op->team->lane_plans, op->team->leaders, op->between, problem, in,
 			   out, reduction))
 		return true;
@@ -184,9 +182,8 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count,
 void
 cs_between_take_result(struct cs_op *op, void *buffer, size_t bytes)
 {
-	if (cs_node_is_watched(&op->node))
-		cs_counted_work(op, CS_COUNTED_COPY, bytes);
-	else if (bytes)
+	bool moves = !cs_node_is_watched(&op->node) || cs_counted_work(op, CS_COUNTED_COPY, bytes);
+	if (moves && bytes)
 		memcpy(buffer, cs_op_memory(op, CS_OP_PART, bytes), bytes);
 }
 
@@ -204,7 +201,7 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
 	/* The front of the buffer, where the result belongs, is still to be read. */
-	char *result = cs_node_is_watched(&op->node)
+	char *result = cs_node_is_watched(&op->node) && op->team->node.watch->between
 		       ? buffer : cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]);
 	if (!is_by_plan(op, &problem, buffer, result, reduction))
 		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, result, counts,

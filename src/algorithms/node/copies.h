@@ -25,9 +25,7 @@ cs_copy(void *to, const void *from, size_t bytes)
 static inline void
 cs_copy_own(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
-	if (cs_node_is_watched(&op->node))
-		cs_counted_work(op, CS_COUNTED_COPY, bytes);
-	else
+	if (!cs_node_is_watched(&op->node) || cs_counted_work(op, CS_COUNTED_COPY, bytes))
 		cs_copy(to, from, bytes);
 }
 
@@ -39,9 +37,7 @@ cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 	struct cs_call *call = &op->call;
 	if (bytes < CS_COPY_LONG)
 		cs_copy_own(op, to, from, bytes);
-	else if (cs_node_is_watched(&op->node))
-		cs_counted_work(op, CS_COUNTED_COPY, bytes);
-	else
+	else if (!cs_node_is_watched(&op->node) || cs_counted_work(op, CS_COUNTED_COPY, bytes))
 		cs_copy_large(&team->node.results[call->coll][cs_copy_choice_size(call->bytes)], to,
 			      from, bytes);
 }
@@ -70,7 +66,7 @@ static inline void
 cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
 	struct cs_call *call = &op->call;
-	if (block < op->team->node.facts.of[CS_EAGER_BYTES])
+	if (block < op->team->node.facts.of[CS_EAGER_BYTES] || cs_node_is_watched(&op->node))
 		cs_copy_result(op, to, from, bytes);
 	else
 		cs_node_get_copied_in(&op->node, call->coll, block, to, from, bytes);
@@ -100,9 +96,7 @@ cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 	struct cs_call *call = &op->call;
 	if (bytes < CS_COPY_LEAST)
 		cs_copy_own(op, to, from, bytes);
-	else if (cs_node_is_watched(&op->node))
-		cs_counted_work(op, CS_COUNTED_COPY, bytes);
-	else
+	else if (!cs_node_is_watched(&op->node) || cs_counted_work(op, CS_COUNTED_COPY, bytes))
 		cs_copy_large(&team->node.copies_in[cs_copy_kind(bytes)][call->coll], to, from,
 			      bytes);
 }

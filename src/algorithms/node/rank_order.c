@@ -31,16 +31,16 @@ reduce_kernel(const struct cs_reduction *reduction, char *out, const void *const
 	}
 }
 
-/* Note the work: one operand is copied unless it is in place, others are added to it. */
-static __attribute__((noinline)) void
+/* Note the work: one operand is copied unless it is in place, others are added to it. True: do it,
+ * too. */
+static __attribute__((noinline)) bool
 count_work(struct cs_op *op, const struct cs_reduction *reduction, const void *out,
 	   const void *const *from, int n, size_t count)
 {
 	size_t bytes = count * reduction->unit;
 	if (n > 1)
-		cs_counted_work(op, CS_COUNTED_REDUCE, (size_t)(n - 1) * bytes);
-	else if (out != from[0])
-		cs_counted_work(op, CS_COUNTED_COPY, bytes);
+		return cs_counted_work(op, CS_COUNTED_REDUCE, (size_t)(n - 1) * bytes);
+	return out == from[0] || cs_counted_work(op, CS_COUNTED_COPY, bytes);
 }
 
 void
@@ -48,10 +48,8 @@ cs_rank_order_reduce(struct cs_op *op, const struct cs_reduction *reduction, voi
 		   const void *const *from, int n, size_t count)
 {
 	struct cs_team *team = op->team;
-	if (cs_node_is_watched(&op->node)) {
-		count_work(op, reduction, out, from, n, count);
+	if (cs_node_is_watched(&op->node) && !count_work(op, reduction, out, from, n, count))
 		return;
-	}
 	if (n == 2 && reduction->kernel) {
 		reduction->kernel(out, from[0], from[1], count);
 		return;

@@ -156,9 +156,8 @@ static void
 add_up(struct cs_op *op, const struct cs_tree *tree, const char *from)
 {
 	const struct cs_reduction *fold = tree->fold;
-	if (cs_node_is_watched(&op->node))
-		cs_counted_work(op, CS_COUNTED_REDUCE, tree->each);
-	else
+	if (!cs_node_is_watched(&op->node) ||
+	    cs_counted_work(op, CS_COUNTED_REDUCE, tree->each))
 		fold->kernel(tree->room, tree->room, from, tree->each / fold->unit);
 }
 

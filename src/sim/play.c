@@ -1,0 +1,536 @@
+/* sim/play.c — gives virtual ranks their turns in simulated time. */
+#include "sim/play_parts.h"
+#include "sim/room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local struct cs_play_rank *current;
+
+struct cs_play_rank *
+cs_play_current(void)
+{
+	return current;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+static void
+give_turn(struct cs_play_rank *rank, int64_t at)
+{
+	struct cs_sim *sim = rank->play->sim;
+	struct cs_sim_actor *actor = cs_play_actor(rank);
+	rank->turn = actor->events++;
+	rank->turn_at = cs_sim_later(at, sim->time);
+	cs_sim_put(sim, &(struct cs_event){ .at = rank->turn_at, .last = rank->turn_at,
+					    .stage = CS_STAGE_PLAY, .from = cs_play_number(rank),
+					    .number = rank->turn });
+}
+
+void
+cs_play_wake(struct cs_play_rank *rank, int64_t at)
+{
+	rank->is_behind = rank->is_behind || rank->state == CS_PLAY_STEPS;
+	if (rank->state == CS_PLAY_WAITS && at < rank->turn_at)
+		give_turn(rank, at);
+}
+
+/* All steps that the actor has are over. */
+static void
+is_idle(struct cs_sim *sim, struct cs_sim_actor *actor)
+{
+	struct cs_play_rank *rank = &cs_play_of(sim)->ranks[actor - sim->actors];
+	if (rank->state != CS_PLAY_STEPS)
+		return;
+	if (rank == current && actor->now <= sim->time)
+		rank->state = CS_PLAY_RUNS;
+	else
+		give_turn(rank, actor->now);
+}
+
+static void
+stay(struct cs_play_rank *rank, enum cs_play_state state)
+{
+	while (rank->state == state || rank->play->sim->status != CS_OK)
+		cs_fiber_yield();
+}
+
+void
+cs_play_do_steps(struct cs_play_rank *rank)
+{
+	rank->does = true;
+	rank->state = CS_PLAY_STEPS;
+	cs_sim_advance(rank->play->sim, cs_play_actor(rank));
+	stay(rank, CS_PLAY_STEPS);
+}
+
+void
+cs_play_catch_up(struct cs_play_rank *rank)
+{
+	struct cs_sim_actor *actor = cs_play_actor(rank);
+	rank->does = true;
+	if (actor->now <= rank->play->sim->time)
+		return;
+	rank->state = CS_PLAY_STEPS;
+	give_turn(rank, actor->now);
+	stay(rank, CS_PLAY_STEPS);
+}
+
+void
+cs_play_give_up(struct cs_play_rank *rank, const char *why)
+{
+	cs_sim_complain(rank->play->sim, "rank %d: %s", cs_play_number(rank), why);
+	for (;;)
+		cs_fiber_yield();
+}
+
+void
+cs_play_drop_steps(struct cs_play_rank *rank)
+{
+	struct cs_sim_actor *actor = cs_play_actor(rank);
+	/* Requests that are held need theirs. */
+	if (!actor->held && actor->next == actor->count)
+		actor->next = actor->count = 0;
+}
+
+void
+cs_play_settle(struct cs_play_rank *rank)
+{
+	struct cs_sim *sim = rank->play->sim;
+	for (int reduces = 0; reduces < 2; reduces++) {
+		size_t bytes = rank->owed[reduces];
+		if (!bytes)
+			continue;
+		rank->owed[reduces] = 0;
+		cs_play_drop_steps(rank);
+		cs_sim_add_step(sim, cs_play_number(rank),
+				reduces ? CS_NODE_REDUCE : CS_NODE_COPY, 0, bytes);
+		if (sim->added != CS_OK)
+			cs_sim_fail(sim, sim->added);
+		cs_play_do_steps(rank);
+	}
+}
+
+/* Short work is put off until it takes as long as a flag, or something else takes time. */
+void
+cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
+{
+	const struct cs_model *model = rank->play->sim->model;
+	struct cs_play_counts *counts = &rank->play->counts;
+	*(reduces ? &counts->reduced : &counts->copied) += bytes;
+	rank->owed[reduces] += bytes;
+	double femtoseconds = (double)rank->owed[0] * (double)model->copy +
+			      (double)rank->owed[1] * (double)model->reduce;
+	if (femtoseconds >= 1e3 * (double)model->flag)
+		cs_play_settle(rank);
+}
+
+/* --- what a rank awaits ----------------------------------------------------------------------- */
+
+/* Is it there? *delay: from when it is, if the rank does not look for it itself. If there is no
+ * word of which to tell, whatever others do may be it. */
+static bool
+is_there(struct cs_play_rank *rank, bool is_active, int64_t *delay)
+{
+	struct cs_node_op *op = &rank->op.node;
+	const struct cs_awaited *awaited = &op->awaited;
+	*delay = rank->play->sim->model->flag;
+	if (rank->waits_for_any)
+		return is_active;
+	if (awaited->local >= 0) {
+		const struct cs_line *line = &cs_node_rank(op->node, awaited->local)
+			->lines[op->number % CS_LINES];
+		*delay = 0;
+		return atomic_load(&line->seq) >= cs_node_tag(op, awaited->tag);
+	}
+	if (awaited->local == CS_AWAITS_FLAG)
+		return atomic_load(awaited->flag) >= awaited->tag;
+	return awaited->local == CS_AWAITS_ALL ? cs_node_is_done(op, awaited->tag) : is_active;
+}
+
+void
+cs_play_wake_node(struct cs_play *play, int node, bool is_active)
+{
+	const struct cs_shape *shape = &play->shape;
+	for (int at = shape->first[node]; at < shape->first[node + 1]; at++) {
+		struct cs_play_rank *rank = &play->ranks[shape->order[at]];
+		int64_t delay;
+		bool is_deaf = cs_play_number(rank) == play->options.deaf;
+		rank->is_behind = rank->is_behind || is_active;
+		if (rank->state == CS_PLAY_WAITS && !is_deaf && is_there(rank, is_active, &delay))
+			cs_play_wake(rank, play->sim->time + delay);
+	}
+}
+
+/* A wait drives the rank's messages. It is none if something has come since the rank looked for it,
+ * in a turn before. */
+static void
+wait(struct cs_play_rank *rank, bool for_any)
+{
+	struct cs_sim_actor *actor = cs_play_actor(rank);
+	int64_t delay;
+	cs_play_settle(rank);
+	bool is_here = !for_any && (rank->is_behind || is_there(rank, false, &delay)) &&
+		       cs_play_number(rank) != rank->play->options.deaf;
+	if (is_here && (rank->does || !rank->has_stayed)) {
+		rank->has_stayed = !rank->does;
+		return;
+	}
+	rank->waits_for_any = for_any;
+	rank->turn_at = INT64_MAX;
+	rank->state = CS_PLAY_WAITS;
+	actor->awaits = CS_SIM_FLAG;
+	cs_progress_enter(rank->play->sim, actor);
+	if (is_here) /* and it was not that */
+		cs_play_wake(rank, rank->play->sim->time + rank->play->sim->model->flag + 1);
+	if (rank->known_at != INT64_MAX)
+		cs_play_wake(rank, rank->known_at);
+	stay(rank, CS_PLAY_WAITS);
+	rank->waits_for_any = rank->has_stayed = false;
+}
+
+/* The host's progress, within a phase that waits: whatever comes next. */
+static void
+progress(void)
+{
+	wait(current, true);
+}
+
+static _Noreturn void
+end(const char *why)
+{
+	cs_play_give_up(current, why);
+}
+
+/* Collectives of the MPI's between nodes, whose algorithms are not known: where a plan refuses. */
+static _Noreturn void
+refuse(void)
+{
+	cs_play_give_up(current, "wants a collective of the MPI's between nodes, which is not "
+				 "simulated");
+}
+
+static unsigned
+barrier(void *leaders, struct cs_request *request)
+{
+	(void)leaders, (void)request;
+	refuse();
+}
+
+static unsigned
+bcast(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request)
+{
+	(void)leaders, (void)buffer, (void)bytes, (void)root, (void)request;
+	refuse();
+}
+
+static unsigned
+allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at,
+	   struct cs_request *request)
+{
+	(void)leaders, (void)buffer, (void)bytes, (void)at, (void)request;
+	refuse();
+}
+
+static unsigned
+gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
+	struct cs_request *request)
+{
+	(void)leaders, (void)buffer, (void)bytes, (void)at, (void)root, (void)request;
+	refuse();
+}
+
+static unsigned
+alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at,
+	  void *recv, const size_t *recv_bytes, const size_t *recv_at, struct cs_request *request)
+{
+	(void)leaders, (void)send, (void)send_bytes, (void)send_at;
+	(void)recv, (void)recv_bytes, (void)recv_at, (void)request;
+	refuse();
+}
+
+static unsigned
+allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
+	  struct cs_request *request)
+{
+	(void)leaders, (void)buffer, (void)count, (void)reduction, (void)request;
+	refuse();
+}
+
+static unsigned
+reduce(void *leaders, const void *in, void *out, size_t count,
+       const struct cs_reduction *reduction, int root, struct cs_request *request)
+{
+	(void)leaders, (void)in, (void)out, (void)count, (void)reduction, (void)root, (void)request;
+	refuse();
+}
+
+static unsigned
+reduce_scatter(void *leaders, const void *in, void *out, const size_t *counts,
+	       const struct cs_reduction *reduction, struct cs_request *request)
+{
+	(void)leaders, (void)in, (void)out, (void)counts, (void)reduction, (void)request;
+	refuse();
+}
+
+static unsigned
+max(void *leaders, uint64_t *values, size_t count, struct cs_request *request)
+{
+	(void)leaders, (void)values, (void)count, (void)request;
+	refuse();
+}
+
+const struct cs_host cs_play_host = {
+	.progress = progress, .abort = end, .wire = cs_play_wire_of, .messages = cs_play_wire_of,
+	.window = cs_play_window_of, .barrier = barrier, .bcast = bcast, .allgatherv = allgatherv,
+	.gatherv = gatherv, .scatterv = gatherv, .alltoallv = alltoallv, .allreduce = allreduce,
+	.reduce = reduce, .exscan = allreduce, .reduce_scatter = reduce_scatter, .max = max,
+};
+
+/* --- what phases tell ------------------------------------------------------------------------- */
+
+static struct cs_play_rank *
+rank_of(struct cs_node_op *op)
+{
+	const struct cs_op *whole =
+		(struct cs_op *)(void *)((char *)op - offsetof(struct cs_op, node));
+	return (struct cs_play_rank *)(void *)whole->team;
+}
+
+static void
+told(struct cs_node_op *op, int local, uint64_t step)
+{
+	struct cs_play_rank *rank = rank_of(op);
+	struct cs_play_counts *counts = &rank->play->counts;
+	uint64_t tag = cs_node_tag(op, step);
+	if (tag <= rank->heard[local])
+		return;
+	rank->heard[local] = tag;
+	if (local == op->node->shape.local) {
+		rank->is_active = true;
+		counts->published++;
+		return;
+	}
+	counts->heard++;
+	cs_play_settle(rank);
+	cs_play_actor(rank)->now += rank->play->sim->model->flag;
+	cs_play_catch_up(rank);
+}
+
+static bool
+work(struct cs_node_op *op, bool reduces, size_t bytes)
+{
+	struct cs_play_rank *rank = rank_of(op);
+	cs_play_do_work(rank, reduces, bytes);
+	rank->paid += reduces && rank->play->options.moves ? bytes : 0;
+	return rank->play->options.moves;
+}
+
+const struct cs_node_watch cs_play_watch = { .told = told, .work = work };
+
+/* --- a rank's call ---------------------------------------------------------------------------- */
+
+static void
+finish(struct cs_play_rank *rank)
+{
+	for (;;) {
+		rank->known_at = INT64_MAX;
+		rank->does = rank->is_behind = false;
+		if (cs_op_step(&rank->op) == CS_OK)
+			return;
+		/* A look that has found nothing wakes nobody. */
+		rank->is_active = rank->is_active || rank->does;
+		wait(rank, false);
+	}
+}
+
+static void
+body(void *context)
+{
+	struct cs_play_rank *rank = context;
+	struct cs_op *op = &rank->op;
+	cs_play_make_call(rank);
+	rank->play->algorithm->run(op, rank->play->params);
+	if (op->node.extras & CS_OP_GOES_ON)
+		finish(rank);
+	cs_play_settle(rank);
+	cs_node_op_fini(&op->node);
+	cs_op_fini(op);
+	rank->is_active = true;
+	rank->state = CS_PLAY_OVER;
+}
+
+/* Has the rank come further in its turn, which others of its node may see? */
+static bool
+has_moved(struct cs_play_rank *rank)
+{
+	bool is_same = rank->op.phase == rank->phase;
+	rank->phase = rank->op.phase;
+	return !is_same || rank->is_active;
+}
+
+static void
+resume(struct cs_sim *sim, const struct cs_event *event)
+{
+	struct cs_play_rank *rank = &cs_play_of(sim)->ranks[event->from];
+	struct cs_sim_actor *actor = cs_play_actor(rank);
+	if (event->number != rank->turn || rank->state == CS_PLAY_OVER)
+		return;
+	actor->now = cs_sim_later(actor->now, event->at);
+	actor->awaits = CS_SIM_NOTHING;
+	rank->state = CS_PLAY_RUNS;
+	rank->is_active = false;
+	current = rank;
+	cs_fiber_resume(rank->fiber);
+	current = NULL;
+	if (sim->status == CS_OK)
+		cs_play_wake_node(rank->play, rank->team.shape.node, has_moved(rank));
+}
+
+/* --- a run ------------------------------------------------------------------------------------ */
+
+#ifdef __SANITIZE_ADDRESS__
+#define STACK ((size_t)256 << 10)
+#else
+#define STACK ((size_t)64 << 10)
+#endif
+
+static void
+begin(struct cs_sim *sim, const int64_t *starts)
+{
+	struct cs_play *play = cs_play_of(sim);
+	play->counts = (struct cs_play_counts){ 0 };
+	cs_play_keep_words(play);
+	for (int number = 0; number < sim->ranks; number++) {
+		struct cs_play_rank *rank = &play->ranks[number];
+		struct cs_sim_actor *actor = cs_play_actor(rank);
+		actor->count = actor->next = 0;
+		actor->now = starts ? starts[number] : 0;
+		rank->state = CS_PLAY_STEPS;
+		rank->paid = rank->owed[0] = rank->owed[1] = 0;
+		cs_fiber_drop(rank->fiber);
+		rank->fiber = cs_fiber_make(body, rank, play->stacks + STACK * (size_t)number,
+					    STACK);
+		if (!rank->fiber)
+			cs_sim_fail(sim, CS_NO_MEMORY);
+		give_turn(rank, actor->now);
+	}
+	play->runs++;
+}
+
+static void
+judge(struct cs_sim *sim)
+{
+	struct cs_play *play = cs_play_of(sim);
+	for (int number = 0; number < sim->ranks; number++) {
+		const struct cs_play_rank *rank = &play->ranks[number];
+		const struct cs_awaited *awaited = &rank->op.node.awaited;
+		if (rank->state == CS_PLAY_WAITS)
+			cs_sim_complain(sim, "rank %d waits for ever for %s", number,
+					awaited->local >= 0 ? "a line of its node"
+					: awaited->local == CS_AWAITS_MESSAGE
+						? "a message" : "a word of its node");
+	}
+}
+
+static void
+left(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t at)
+{
+	cs_play_wake(&cs_play_of(sim)->ranks[actor - sim->actors], at);
+}
+
+static void
+destroy(struct cs_sim *sim)
+{
+	struct cs_play *play = cs_play_of(sim);
+	for (int number = 0; play->ranks && number < sim->ranks; number++)
+		cs_fiber_drop(play->ranks[number].fiber);
+	cs_play_drop_buffers(play);
+	cs_play_drop_teams(play);
+	free(play->stacks);
+	free(play);
+}
+
+static const struct cs_sim_player player = {
+	.begin = begin, .resume = resume, .is_idle = is_idle, .deliver = cs_play_deliver,
+	.land = cs_play_land, .met = cs_play_met, .left = left, .judge = judge,
+	.destroy = destroy,
+};
+
+/* --- creating --------------------------------------------------------------------------------- */
+
+const char *
+cs_play_unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
+{
+	const struct cs_coll_info *info = &cs_colls[call->coll];
+	if (!algorithm->run)
+		return "is no algorithm with phases";
+	if (algorithm->needs.verbs)
+		return "needs multicast, which is not simulated";
+	if (algorithm->composes && !algorithm->inner && call->nodes > 1)
+		return "has the MPI's collectives between nodes, which are not simulated: name a "
+		       "plan in place of host";
+	if (info->sizes == CS_SIZES_AT_ROOT || info->sizes == CS_SIZES_BY_PAIR)
+		return "has sizes that are exchanged first, which is not simulated";
+	return NULL;
+}
+
+static enum cs_status
+make(struct cs_play *play)
+{
+	struct cs_sim *sim = play->sim;
+	size_t ranks = (size_t)sim->ranks;
+	play->ranks = cs_room_take(ranks, sizeof *play->ranks, &sim->left);
+	play->stacks = cs_play_zeros(ranks * STACK);
+	if (!play->ranks || !play->stacks)
+		return CS_NO_MEMORY;
+	enum cs_status status = cs_play_make_teams(play);
+	return status == CS_OK ? cs_play_make_buffers(play) : status;
+}
+
+enum cs_status
+cs_play_create(struct cs_sim **made, struct cs_sim_call *call, const struct cs_algorithm *algorithm,
+	       const struct cs_play_options *options, size_t budget, const char **why)
+{
+	struct cs_sim *sim = NULL;
+	int inner = 0;
+	*made = NULL;
+	if ((*why = cs_play_unmet(call, algorithm)))
+		return CS_UNSUPPORTED;
+	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, budget);
+	if (status != CS_OK)
+		return status;
+	struct cs_play *play = calloc(1, sizeof *play);
+	if (!play) {
+		cs_sim_destroy(sim);
+		return CS_NO_MEMORY;
+	}
+	while (algorithm->inner && algorithm->inner->params[inner].name)
+		inner++;
+	*play = (struct cs_play){ .sim = sim, .call = call, .algorithm = algorithm,
+				  .options = *options, .params = options->params + inner };
+	sim->play = play;
+	sim->player = &player;
+	status = make(play);
+	if (status != CS_OK)
+		cs_sim_destroy(sim);
+	else
+		*made = sim;
+	return status;
+}
+
+struct cs_play_counts
+cs_play_counts(const struct cs_sim *sim)
+{
+	return cs_play_of(sim)->counts;
+}
+
+int
+cs_play_wrong_rank(struct cs_sim *sim)
+{
+	struct cs_play *play = cs_play_of(sim);
+	for (int rank = 0; play->options.moves && rank < sim->ranks; rank++)
+		if (!cs_play_is_right(&play->ranks[rank]))
+			return rank;
+	return -1;
+}
