@@ -123,7 +123,8 @@ bench_options_help(FILE *out)
 	      "                           0,one,1K,2K,4K,8K\n"
 	      "  --compute FACTOR         of --overlap: computes for that many times the host's "
 	      "blocking call; default 1\n"
-	      "  --svg FILE               of --overlap: pictures of overhead by size\n"
+	      "  --svg FILE               curves by size, ours and the MPI's, a picture for each "
+	      "collective (by collshim-report)\n"
 	      "  --loggp                  no collectives: what a message costs, between nodes and "
 	      "within one, in LogGP's\n"
 	      "                           parameters; rates of copies and sums, and a flag's "
@@ -633,8 +634,14 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 					 "--imbalance, and not with rows of a length");
 		return CS_BAD_INPUT;
 	}
-	if (!options->wants_overlap && (options->interval_count || options->svg)) {
-		snprintf(complaint, 256, "--interval and --svg are of --overlap");
+	if (!options->wants_overlap && options->interval_count) {
+		snprintf(complaint, 256, "--interval is of --overlap");
+		return CS_BAD_INPUT;
+	}
+	if (options->svg &&
+	    (options->wants_loggp || options->wants_first || options->wants_facts)) {
+		snprintf(complaint, 256, "--svg: not with --loggp, --from-first or --node, which "
+					 "have no times by size");
 		return CS_BAD_INPUT;
 	}
 	fill_defaults(options, &reading);

@@ -575,36 +575,35 @@ is_read_as_it_comes(const char *path)
 	return !stat(path, &stat_of) && !S_ISREG(stat_of.st_mode) && !S_ISDIR(stat_of.st_mode);
 }
 
-static void
-svg_all(FILE *out, const struct bench_options *options, const struct bench_world *world,
-	const struct bench_findings *findings)
+char *
+bench_json_text(const struct bench_options *options, const struct bench_world *world,
+		const struct bench_findings *findings, size_t *bytes)
 {
-	(void)world;
-	bench_draw_overlaps(out, findings->overlaps, findings->count, options);
+	char *text;
+	FILE *out = open_memstream(&text, bytes);
+	if (!out)
+		return NULL;
+	json_all(out, options, world, findings);
+	bool is_whole = !ferror(out);
+	if (fclose(out) == 0 && is_whole)
+		return text;
+	free(text);
+	errno = ENOMEM;
+	return NULL;
 }
 
-static bool
-write_file(const char *path, void (*write_all)(FILE *, const struct bench_options *,
-					       const struct bench_world *,
-					       const struct bench_findings *),
-	   const struct bench_options *options, const struct bench_world *world,
-	   const struct bench_findings *findings)
+bool
+bench_write_json(const struct bench_options *options, const struct bench_world *world,
+		 const struct bench_findings *findings)
 {
+	const char *path = options->json;
 	bool is_stdout = !strcmp(path, "-");
 	if (!findings->is_complete && (is_stdout || is_read_as_it_comes(path)))
 		return true;
-	char *text;
 	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-	if (!out)
+	char *text = bench_json_text(options, world, findings, &bytes);
+	if (!text)
 		return false;
-	write_all(out, options, world, findings);
-	bool is_whole = !ferror(out);
-	if (fclose(out) != 0 || !is_whole) {
-		free(text);
-		errno = ENOMEM;
-		return false;
-	}
 	bool is_written = is_stdout ? fflush(stdout) == 0 &&
 			  cs_file_write(STDOUT_FILENO, text, bytes) :
 				      cs_file_replace(path, text, bytes);
@@ -612,20 +611,6 @@ write_file(const char *path, void (*write_all)(FILE *, const struct bench_option
 	free(text);
 	errno = error;
 	return is_written;
-}
-
-bool
-bench_write_json(const struct bench_options *options, const struct bench_world *world,
-		 const struct bench_findings *findings)
-{
-	return write_file(options->json, json_all, options, world, findings);
-}
-
-bool
-bench_write_svg(const struct bench_options *options, const struct bench_world *world,
-		const struct bench_findings *findings)
-{
-	return write_file(options->svg, svg_all, options, world, findings);
 }
 
 /* --- progress --------------------------------------------------------------------------------- */

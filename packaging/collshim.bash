@@ -12,7 +12,7 @@ _collshim_options()
 		--version --help --ranks=ANY --ppn=ANY --nodes=ANY "--mpi=mpich|openmpi" --cyclic \
 		--non-commutative "--wire=host|ib" --skew=ANY \
 		"--imbalance=balanced|moderate|strong" --all --bytes=ANY --root=ANY --svg=FILE;;
-	collshim-report) echo --json --min-lat=ANY --version --help;;
+	collshim-report) echo --svg --collectives=COLLECTIVES --json --min-lat=ANY --version --help;;
 	collshim-run) echo --profile --compare --report=FILE --html=FILE --set=ANY --dry-run \
 		--timeout=ANY --turns=ANY --minutes=ANY --build=DIR --library=FILE --version --help;;
 	collshim-sim) echo --compare --list --version --help --nodes=ANY --ppn=ANY --cyclic \
