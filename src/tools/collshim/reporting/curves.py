@@ -13,7 +13,7 @@ COLOURS = (("#2f66b5", "#7ab0f5"), ("#c8382a", "#ff8f7d"), ("#d9822b", "#f3b061"
            ("#7c6a4c", "#cbb58f"), ("#8b949c", "#7f8890"))    # in light, in dark
 BACK, TEXT, LINE = ("#ffffff", "#12161a"), ("#1d2329", "#e2e6ea"), ("#d5d9dd", "#343c44")
 WIDTH, HEIGHT = 250, 190                        # of a panel's plot
-LEFT, TOP, BOTTOM, GAP, KEY = 68, 26, 44, 16, 170    # around it; KEY: of a legend of its own
+LEFT, TOP, BOTTOM, GAP = 68, 26, 44, 16         # around it
 LETTER = 6.7                                    # of 12 px, in the mean
 
 
@@ -30,8 +30,10 @@ class Panel:
     def __init__(self, title, curves):
         self.title, self.curves = title, [curve for curve in curves if curve.points]
 
-    def names(self):
-        return [curve.name for curve in self.curves]
+    def keys(self):
+        """{(name, colour): a curve}, as a legend has them."""
+        return {("others tried" if curve.colour == GREY else curve.name, curve.colour): curve
+                for curve in reversed(self.curves)}
 
 
 def style():
@@ -82,10 +84,12 @@ class Scale:
 
     def axes(self):
         step = math.ceil((self.high_y - self.low_y) / 8)
-        for decade in range(self.low_y, self.high_y + 1, step):
-            y = self.y(10.0 ** decade)
+        many = (1, 2, 5) if self.high_y - self.low_y == 1 else (1,)
+        for seconds in [part * 10.0 ** decade for decade in range(self.low_y, self.high_y + 1, step)
+                        for part in (many if decade < self.high_y else (1,))]:
+            y = self.y(seconds)
             yield line(self.left, y, self.left + WIDTH, y)
-            yield text(self.left - 6, y + 4, tick(10.0 ** decade), "end")
+            yield text(self.left - 6, y + 4, tick(seconds), "end")
         step = math.ceil(len(self.sizes) / 6)
         for size in self.sizes[::step]:
             x = self.x(size)
@@ -94,7 +98,7 @@ class Scale:
 
 
 def tick(seconds):
-    """ "100 ns", "1 us": a power of ten."""
+    """ "100 ns", "1 us": a power of ten, or 2 or 5 of them."""
     return seconds_text(seconds * 1.0000001).replace(".00", "").replace(".0", "")
 
 
@@ -141,11 +145,8 @@ def drawn_panel(panel, left, top, has_key):
     for curve in sorted(panel.curves, key=lambda one: -one.colour):
         yield from drawn_curve(curve, scale)
     if has_key:
-        named = {}
-        for curve in panel.curves:
-            named.setdefault((curve.name if curve.colour != GREY else "others tried"), curve)
-        for row, (name, curve) in enumerate(named.items()):
-            yield key(Curve(name, curve.colour, [], curve.is_dashed), left + WIDTH + 12,
+        for row, ((name, colour), curve) in enumerate(reversed(panel.keys().items())):
+            yield key(Curve(name, colour, [], curve.is_dashed), left + WIDTH + 12,
                       top + 12 + 17 * row)
 
 
@@ -176,8 +177,10 @@ def picture(panels, title, notes=(), columns=None):
     panels = panels or [Panel("", [])]
     columns = min(columns or (2 if len(panels) <= 4 else 3), len(panels))
     first = max(panels, key=lambda panel: len(panel.curves))
-    is_shared = all(set(panel.names()) <= set(first.names()) for panel in panels)
-    wide = LEFT + WIDTH + GAP + (0 if is_shared else KEY)
+    is_shared = all(set(panel.keys()) <= set(first.keys()) for panel in panels) and \
+        all(colour != GREY for _, colour in first.keys())
+    wide = LEFT + WIDTH + GAP + (0 if is_shared else 30 + round(LETTER * max(
+        len(name) for panel in panels for name, _ in panel.keys())))
     tall = TOP + HEIGHT + BOTTOM
     width = max(columns * wide, 460)
     parts, y = [], 22
