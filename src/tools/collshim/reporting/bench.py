@@ -60,14 +60,40 @@ def overlap_curves(cases):
             for (kind, side), points in found.items()]
 
 
-def panels_of(data, colls=None):
+def labels(benches):
+    """What tells the jobs from each other: the MPI, or it and more."""
+    for form in ("{mpi}", "{mpi}, {ranks} ranks", "{mpi}, {ranks} ranks on {nodes} nodes"):
+        found = [form.format(**data) for data in benches]
+        if len(set(found)) == len(found):
+            return found
+    return ["%s, file %d" % (name, at + 1) for at, name in enumerate(found)]
+
+
+def several_curves(title, benches):
+    """Of one collective in several jobs: a colour for each, dashed for the MPI."""
+    for at, (label, data) in enumerate(zip(labels(benches), benches)):
+        for name, side, _ in SIDES:
+            points = [point(case, name)[:2] for case in measured(data) if title_of(case) == title]
+            yield Curve(side + " with " + label if name == "ours" else label, at % GREY,
+                        [(size, seconds, seconds, seconds) for size, seconds in points],
+                        name != "ours")
+
+
+def measured(data):
+    return [case for case in data["cases"] if "skipped" not in case]
+
+
+def panels_of(benches, colls=None):
     groups = {}
-    for case in data["cases"]:
-        if "skipped" not in case and (not colls or case["collective"] in colls):
-            groups.setdefault(title_of(case), []).append(case)
+    for data in benches:
+        for case in measured(data):
+            if not colls or case["collective"] in colls:
+                groups.setdefault(title_of(case), []).append(case)
     if colls:
         groups = dict(sorted(groups.items(), key=lambda one: colls.index(one[1][0]["collective"])))
-    return [Panel(title, overlap_curves(cases) if data.get("overlap") else
+    if len(benches) > 1:
+        return [Panel(title, several_curves(title, benches)) for title in groups]
+    return [Panel(title, overlap_curves(cases) if benches[0].get("overlap") else
                   [Curve(side, colour, [point(case, name) for case in cases])
                    for name, side, colour in SIDES])
             for title, cases in groups.items()]
@@ -87,9 +113,10 @@ def notes_of(benches):
         text = ("Time in a non-blocking call's start, tests and wait, with tests each so many "
                 "bytes; and of the blocking call. Dashed: the MPI.")
     elif one.get("imbalance"):
-        text = "Mean time in a call to which ranks come late; band: least and most of the rounds."
+        text = "Mean time in a call to which ranks come late."
     else:
-        text = "Median of the rounds, from %s; band: least and most." % one["time"]
+        text = "Median of the rounds, from %s; %s." % (
+            one["time"], "band: least and most" if len(benches) == 1 else "dashed: the MPI")
     notes = [text]
     if any(not data["complete"] for data in benches):
         notes.append("Not all was measured yet.")
@@ -99,17 +126,9 @@ def notes_of(benches):
 
 
 def drawn(benches, colls=None):
-    """The picture of one or more files; with several each begins a row."""
-    panels, columns = [], None
-    for data in benches:
-        own = panels_of(data, colls)
-        if len(benches) > 1:
-            columns = max(len(own), columns or 1)
-            for panel in own:
-                panel.title += ", %s" % data["mpi"]
-        panels += own
-    return picture(panels, "; ".join(dict.fromkeys(map(job_text, benches))), notes_of(benches),
-                   columns and min(columns, 4))
+    """The picture of one or more files."""
+    return picture(panels_of(benches, colls), "; ".join(dict.fromkeys(map(job_text, benches))),
+                   notes_of(benches))
 
 
 def rows_of(data):

@@ -119,6 +119,8 @@ def show_arrivals(args, files):
 def show_benches(args, paths, benches):
     for path, data in zip(paths, benches):
         bench.check(path, data)
+        if len(benches) > 1 and (data.get("overlap") or data.get("imbalance")):
+            raise Failure(2, "%s: a file of --overlap or --imbalance goes alone" % path)
     colls = args.collectives.split(",") if args.collectives else None
     for coll in colls or ():
         if not any(case["collective"] == coll for data in benches for case in data["cases"]):
