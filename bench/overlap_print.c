@@ -19,20 +19,20 @@ bench_print_overlap_head(FILE *out, const struct bench_options *options,
 {
 	bench_print_world(out, world);
 	bench_print_in_force(out, world);
-	fprintf(out, "# a call is started, computed over for %g times the host's blocking call, "
-		     "and waited for; host and ours by turns in\n"
+	fprintf(out, "# a call is started, computed over for %g times the MPI's blocking call, "
+		     "and waited for; the MPI and ours by turns in\n"
 		     "# %d rounds; us, medians of the longest of the ranks' own times\n"
 		     "# blk: the blocking call; init, tests, wait: in MPI_Ix, in the calls of "
 		     "MPI_Test and in MPI_Wait; overhead: in all three\n"
 		     "# avail: 1 - (all from start to end - computation alone) / blocking call\n"
 		     "# interval: bytes between tests, the first at the start and the last at the "
 		     "end; none is made of a request that is over\n"
-		     "# ratio: of the overheads, host / ours, median [least-most] of the rounds\n",
+		     "# ratio: of the overheads, MPI / ours, median [least-most] of the rounds\n",
 		options->compute, options->rounds);
 	fprintf(out, "%-20s %7s %6s %-11s %-6s %8s %8s %5s |%9s %8s %8s %8s %9s %6s |%9s %8s "
 		     "%8s %8s %9s %6s | %6s %s\n",
 		"collective", "bytes", "root", "distribution", "bound", "compute", "interval",
-		"tests", "host:blk", "init", "tests", "wait", "overhead", "avail", "ours:blk",
+		"tests", "MPI:blk", "init", "tests", "wait", "overhead", "avail", "ours:blk",
 		"init", "tests", "wait", "overhead", "avail", "ratio", "[least-most]");
 	fflush(out);
 }

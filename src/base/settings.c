@@ -230,11 +230,11 @@ _Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an 
 
 static const struct cs_setting rows[] = {
 	{ "DISABLE", "0 or 1 (or no, off, false; yes, on, true)", "1: every call goes straight to "
-								  "the MPI underneath",
+								  "the MPI",
 	  &cs_flag_kind,
 	  FIELD(is_disabled), .is_agreed = true },
 	{ "PROFILE", "0 or 1 (or no, off, false; yes, on, true)",
-	  "1: the MPI underneath does everything, and is timed for the report (collshim-run "
+	  "1: the MPI does everything, and is timed for the report (collshim-run "
 	  "--profile sets it)", &cs_flag_kind, FIELD(is_profile), .is_agreed = true },
 	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only",
 	  &cs_count_kind, FIELD(verbosity), .high = 2 },
@@ -267,7 +267,7 @@ static const struct cs_setting rows[] = {
 	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what the "
 	  "machine has", &cs_count_kind, FIELD(fake_domains), .high = 1024, .is_agreed = true },
 	{ "SHM", "auto, memfd, named or off",
-	  "how shared segments are made; off: none, all calls go to the MPI underneath",
+	  "how shared segments are made; off: none, all calls go to the MPI",
 	  &cs_word_kind, FIELD(shm), .words = shm_words, .is_agreed = true },
 	{ "SHM_BUDGET", "a size from 4K to inf", "most bytes of shared segments on one node and "
 						 "job",
@@ -294,10 +294,10 @@ static const struct cs_setting rows[] = {
 	  "the first call on", &cs_flag_kind, FIELD(is_reproducible), .is_agreed = true },
 	{ "ADAPT", "on or off (or 1, yes, true; 0, no, false)",
 	  "on: algorithms that no site rule and no variable asks for are tried against the MPI "
-	  "underneath in the run, and the faster one serves", &cs_flag_kind, FIELD(is_adaptive),
+	  "in the run, and the faster one serves", &cs_flag_kind, FIELD(is_adaptive),
 	  .is_agreed = true },
 	{ "NONBLOCKING", "on or off (or 1, yes, true; 0, no, false)",
-	  "off: MPI_Ibcast and its like go to the MPI underneath", &cs_flag_kind,
+	  "off: MPI_Ibcast and its like go to the MPI", &cs_flag_kind,
 	  FIELD(is_nonblocking), .is_agreed = true },
 	{ "PROGRESS", "auto, calls or thread",
 	  "who steps non-blocking collectives: a thread of the library where cores are free or the "

@@ -33,7 +33,7 @@ struct cs_settings {
 	int verbosity;          /* COLLSHIM_VERBOSE=0|1|2 */
 	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON
 				 * file's path, in which %j, %a, %p, %h and %% have been replaced */
-	bool is_profile;        /* COLLSHIM_PROFILE=1: the MPI underneath does everything, and
+	bool is_profile;        /* COLLSHIM_PROFILE=1: the MPI does everything, and
 				 * forcing, learning and non-blocking calls are off */
 	const char *arrivals;   /* COLLSHIM_ARRIVALS: NULL off, else the path of the ranks' files,
 				 * in which %j, %a, %p and %h have been replaced: see

@@ -126,7 +126,7 @@ print_algorithms(void)
 	const struct cs_algorithm *algorithm;
 	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
 		if (algorithm->coll != last)
-			printf("  %s (bytes: %s)\n    host: the MPI underneath, always possible\n",
+			printf("  %s (bytes: %s)\n    host: the MPI itself, always possible\n",
 			       cs_colls[algorithm->coll].name,
 			       cs_colls[algorithm->coll].bytes_meaning);
 		last = algorithm->coll;

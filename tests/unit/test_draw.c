@@ -311,7 +311,7 @@ TEST(what_cannot_be_drawn_is_refused_with_a_word_of_help)
 		{ .what = "", .complaint = "\"\" is no collective" },
 		{ .what = "bcast:binomal", .complaint = "is no algorithm of bcast (did you mean "
 							"binomial?)" },
-		{ .what = "bcast:host", .complaint = "host is the MPI underneath" },
+		{ .what = "bcast:host", .complaint = "host is the MPI itself" },
 		{ .what = "bcast:hier:host", .complaint = "is no plan; can be drawn: " },
 		{ .what = "bcast:hier:binomial", .complaint = "between nodes it is --draw "
 							      "bcast:binomial" },

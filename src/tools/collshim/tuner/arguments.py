@@ -33,8 +33,8 @@ behind it. Each --mpirun is one shape; all ranks must see the folder of FILE.
   --keep-going       when a job fails, do without what it measured; else the sweep ends there
   --repeats N        jobs in which the best candidates are measured again, default 3
   --margin PART      an algorithm gets a rule where each of these jobs' medians is
-                     faster by more than PART of the host's time and by more than the spread of
-                     the host's times, and the lower quartile of all rounds' ratios is more than 1,
+                     faster by more than PART of the MPI's time and by more than the spread of
+                     the MPI's times, and the lower quartile of all rounds' ratios is more than 1,
                      in single calls or in rows of 20, if it loses by more than PART / 2 in neither;
                      default 0.1, as in live choice. Then the rules run as a program would meet
                      them, all in one job and each collective alone: what loses there has no rule

@@ -111,7 +111,7 @@ def explain_plan(args, sweeps):
         print(printable("%s, %d ranks, %s: %s" % (shape_text(shape), shape["ranks"], shape["mpi"],
                                                   shape["mpirun"])))
         for coll in args.colls:
-            print("  %s: %s" % (coll, ", ".join(sweep.candidates[coll]) or "nothing but the host"))
+            print("  %s: %s" % (coll, ", ".join(sweep.candidates[coll]) or "nothing but the MPI"))
         print("  coarse: %d cases of about %g s in %d or more jobs, about %s; the best again, %d "
               "times, in what is left of %s" % (sum(len(item.question.cells) for item in items),
                          sweep.case_seconds("coarse"), longest,
