@@ -554,16 +554,34 @@ print_meaning(FILE *out, const struct cs_setting *row)
 	fputc('\n', out);
 }
 
+static void
+print_value(FILE *out, const struct cs_setting *row, const struct cs_settings *settings)
+{
+	fprintf(out, "  " PREFIX "%s = ", row->name);
+	if (row->kind)
+		row->kind->write(out, row, field_of(settings, row));
+	else
+		cs_printable_put(out, value_of(row) ? value_of(row) : "not set");
+	fputc('\n', out);
+}
+
 void
 cs_settings_print(FILE *out, const struct cs_settings *settings)
 {
 	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++) {
-		fprintf(out, "  " PREFIX "%s = ", row->name);
-		if (row->kind)
-			row->kind->write(out, row, field_of(settings, row));
-		else
-			cs_printable_put(out, value_of(row) ? value_of(row) : "not set");
-		fputc('\n', out);
+		print_value(out, row, settings);
 		print_meaning(out, row);
 	}
+}
+
+bool
+cs_settings_print_set(FILE *out, const struct cs_settings *settings)
+{
+	bool is_any = false;
+	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++)
+		if (value_of(row)) {
+			print_value(out, row, settings);
+			is_any = true;
+		}
+	return is_any;
 }

@@ -114,5 +114,7 @@ uint64_t cs_settings_digest(const struct cs_settings *settings);
 
 /* Prints every variable with its meaning, default and present value (for collshim-info). */
 void cs_settings_print(FILE *out, const struct cs_settings *settings);
+/* Prints the variables that are set, with their value as understood. False: none is. */
+bool cs_settings_print_set(FILE *out, const struct cs_settings *settings);
 
 #endif
