@@ -19,7 +19,7 @@ _collshim_options()
 		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \
 		--eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
 		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY \
-		--poll=ANY --memory=ANY --verbose;;
+		--poll=ANY --memory=ANY --json --verbose;;
 	collshim-bench.*) echo --collectives=COLLECTIVES --sizes=ANY --time=ANY \
 		"--root=0|last|rotate" --distribution=DISTRIBUTIONS --cases=CALL --from-first \
 		--imbalance=PATTERN --seed=ANY --overlap --interval=ANY --compute=ANY --svg=FILE \

@@ -7,12 +7,13 @@
 /* Pixels. */
 enum {
 	LEFT = 70, TOP = 74, ROW = 40, RIGHT = 24, BOTTOM = 52, LEGEND_WIDTH = 540,
-	ROUND_WIDTH = 150, TIMES_WIDTH = 1000, BOX_HEIGHT = 12, BOX_LEAST = 2, LETTER = 7, TITLE_LETTER = 9,
+	ROUND_WIDTH = 150, TIMES_WIDTH = 1000, BOX_HEIGHT = 12, BOX_LEAST = 2, LETTER = 7,
+	TITLE_LETTER = 9,
 };
 
 /* A round without times: messages first, then what is done with them. */
 #define MESSAGE_PART 0.7
-/* Of that, what several messages to the same rank are apart, all together. */
+/* Several messages to the same rank are apart by that part of it, all together. */
 #define SEGMENTS_PART 0.4
 
 static const char *const colors[] = { "#1f5fa8", "#b2541a", "#2b7d3b", "#8a3a9c", "#a8222f",

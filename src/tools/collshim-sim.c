@@ -69,6 +69,7 @@ static const char usage[] =
 	"messages have met their\n"
 	"                       receivers (default: 0us; --model rndv=BYTES)\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
+	"  --json               for programs: one JSON object, times in picoseconds\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, with each model; how\n"
 	"                       long the simulation took, and how much memory\n";
@@ -79,6 +80,7 @@ enum {
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
 	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL,
+	OPTION_JSON,
 };
 
 static const struct option options[] = {
@@ -104,6 +106,7 @@ static const struct option options[] = {
 	{ "looks", required_argument, NULL, OPTION_LOOKS },
 	{ "poll", required_argument, NULL, OPTION_POLL },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
+	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 	{ NULL, 0, NULL, 0 },
 };
@@ -330,6 +333,8 @@ read_words(int argc, char **argv, struct cs_sim_options *request)
 	if (!request->what == !request->lists)
 		return cs_tool_wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare or "
 					 "--list");
+	if (request->is_json && request->lists)
+		return cs_tool_wrong_use("--json: what is simulated, not --list");
 	if (request->word_count && (request->lists || request->compares))
 		return cs_tool_wrong_use("%s belongs to one algorithm, not to %s",
 					 request->words[0], request->lists
@@ -369,6 +374,7 @@ read_option(int option, struct cs_sim_options *request)
 	case OPTION_MODEL: return read_model(optarg, request);
 	case OPTION_MEMORY: return read_number("memory", optarg, 1 << 20, (size_t)1 << 40,
 					       &request->memory);
+	case OPTION_JSON: request->is_json = true; break;
 	case OPTION_VERBOSE: request->is_verbose = true; break;
 	case OPTION_VERSION:
 		puts("collshim " CS_VERSION);
@@ -439,13 +445,28 @@ simulate(struct cs_sim_options *request)
 	struct timespec start;
 	int wrong = CS_TOOL_CANNOT;
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	if (cs_sim_call_init(&call) != CS_OK)
+	/* In memory, so that nothing is printed of an object that is not whole. */
+	char *text = NULL;
+	size_t bytes;
+	struct cs_sim_json json = { .out = request->is_json ? open_memstream(&text, &bytes)
+							    : NULL };
+	request->json = json.out ? &json : NULL;
+	if (cs_sim_call_init(&call) != CS_OK || (request->is_json && !json.out)) {
 		fputs("collshim-sim: out of memory\n", stderr);
-	else if (request->arrivals_count)
-		wrong = cs_request_arrivals(request, &call);
-	else
-		wrong = request->compares ? cs_request_compare(request, &call)
-					  : cs_request_simulate(request, &call);
+	} else {
+		if (request->json)
+			cs_sim_json_begin(&json, &call);
+		wrong = request->arrivals_count ? cs_request_arrivals(request, &call)
+			: request->compares     ? cs_request_compare(request, &call)
+						: cs_request_simulate(request, &call);
+	}
+	if (json.out) {
+		cs_sim_json_end(&json);
+		bool is_whole = !ferror(json.out);
+		if (fclose(json.out) == 0 && is_whole && !wrong)
+			fwrite(text, 1, bytes, stdout);
+		free(text);
+	}
 	cs_sim_call_fini(&call);
 	if (request->is_verbose && !wrong)
 		say_cost(&start);

@@ -110,6 +110,21 @@ simulate(struct late *late, int number)
 }
 
 static void
+json_times(const struct late *late, int model, int arrivals)
+{
+	const struct cs_imbalance_times *times = &late->sums[model][arrivals];
+	struct cs_sim_json *json = late->request->json;
+	cs_sim_json_open(late->request, late->request->algorithm, late->params, model);
+	cs_sim_json_text(json, "arrivals", late->request->arrivals_texts[arrivals]);
+	cs_sim_json_time(json, "mean", times->mean);
+	cs_sim_json_time(json, "bound", times->bound);
+	cs_sim_json_time(json, "after_last", times->after_last);
+	cs_sim_json_time(json, "last_exit", times->last_exit);
+	cs_sim_json_time(json, "spread", times->spread);
+	cs_sim_json_close(json);
+}
+
+static void
 print_times(const struct late *late, int model, int arrivals)
 {
 	const struct cs_imbalance_times *times = &late->sums[model][arrivals];
@@ -163,10 +178,12 @@ cs_request_arrivals(struct cs_sim_options *request, const struct cs_sim_call *ca
 	for (int number = 0; !wrong && number < request->call_count; number++)
 		wrong = simulate(late, number);
 	for (int model = 0; !wrong && model < request->model_count; model++) {
-		cs_tool_print_title(call, &request->models[model]);
-		cs_tool_print_algorithm(request, params);
+		if (!request->json) {
+			cs_tool_print_title(call, &request->models[model]);
+			cs_tool_print_algorithm(request, params);
+		}
 		for (int i = 0; i < request->arrivals_count; i++)
-			print_times(late, model, i);
+			(request->json ? json_times : print_times)(late, model, i);
 	}
 	free(memory);
 	free(late);

@@ -5,6 +5,7 @@
  *   of all ranks
  *                                      -> sim_results.c runs them with each model, and prints; with
  *                                         late ranks sim_arrivals.c
+ *   sim_json.c: the answer as JSON
  *   sim_sketches.c: what the simulator alone has */
 #ifndef CS_TOOLS_SIM_REQUEST_H
 #define CS_TOOLS_SIM_REQUEST_H
@@ -18,6 +19,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Results of such functions, and the command's exit codes. */
 enum { CS_TOOL_DONE = 0, CS_TOOL_CANNOT = 1, CS_TOOL_WRONG_USE = 2 };
@@ -25,6 +27,12 @@ enum { CS_TOOL_DONE = 0, CS_TOOL_CANNOT = 1, CS_TOOL_WRONG_USE = 2 };
 #define CS_REQUEST_MODELS 16
 #define CS_REQUEST_ARRIVALS 16
 #define CS_REQUEST_CALLS 10000
+
+/* JSON that is being written. */
+struct cs_sim_json {
+	FILE *out;
+	int results;
+};
 
 struct cs_sim_options {
 	struct cs_sim_call call; /* what it is, not what is made from that */
@@ -45,6 +53,8 @@ struct cs_sim_options {
 	bool turns_root;
 	struct cs_sim_compute compute; /* with a time, or with a factor of the blocking call's */
 	double compute_factor;
+	bool is_json;
+	struct cs_sim_json *json; /* NULL: text is printed */
 };
 
 /* Says on stderr what is wrong with the arguments; returns CS_TOOL_WRONG_USE. */
@@ -78,6 +88,17 @@ int cs_request_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *a
 struct cs_sim *cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 				const struct cs_algorithm *algorithm, const size_t *params,
 				char reason[CS_REASON_TEXT]);
+
+/* The object of --json: begin; for each result open, result or others, close; end. */
+void cs_sim_json_begin(struct cs_sim_json *json, const struct cs_sim_call *call);
+void cs_sim_json_open(const struct cs_sim_options *request, const struct cs_algorithm *algorithm,
+		      const size_t *params, int model);
+void cs_sim_json_result(struct cs_sim_json *json, const struct cs_sim_result *result);
+void cs_sim_json_text(struct cs_sim_json *json, const char *name, const char *text);
+/* "NAME_ps". */
+void cs_sim_json_time(struct cs_sim_json *json, const char *name, double picoseconds);
+void cs_sim_json_close(struct cs_sim_json *json);
+void cs_sim_json_end(struct cs_sim_json *json);
 
 /* Texts and units of results. */
 #define CS_TIME_TEXT 32

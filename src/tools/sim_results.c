@@ -96,12 +96,24 @@ cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 	return CS_TOOL_CANNOT;
 }
 
+static void
+print_computing(const struct cs_sim_compute *compute, int64_t overhead, double mean)
+{
+	char text[CS_TIME_TEXT];
+	printf("  %-22s %s, ", "computation", cs_tool_time_text(text, (double)compute->time));
+	printf(compute->looks == CS_SIM_ALWAYS ? "a thread looks always" : "looks %" PRIu32,
+	       compute->looks);
+	if (compute->poll)
+		printf(", stays %s at most", cs_tool_time_text(text, (double)compute->poll));
+	printf("\n  %-22s %s\n", "overhead left", cs_tool_time_text(text, (double)overhead));
+	printf("  %-22s %s\n", "  mean of all ranks", cs_tool_time_text(text, mean));
+}
+
 /* Runs the call as a non-blocking one, and prints what it costs ranks that compute meanwhile. */
 static int
 simulate_computing(struct cs_sim *sim, const struct cs_sim_options *request, int model,
 		   int64_t blocking, const char **why)
 {
-	char text[CS_TIME_TEXT];
 	struct cs_sim_result result;
 	struct cs_sim_compute compute = request->compute;
 	double sum = 0;
@@ -116,14 +128,13 @@ simulate_computing(struct cs_sim *sim, const struct cs_sim_options *request, int
 	int ranks = request->call.nodes * request->call.ppn;
 	for (int rank = 0; rank < ranks; rank++)
 		sum += (double)(cs_sim_end_of(sim, rank) - compute.time) / ranks;
-	printf("  %-22s %s, ", "computation", cs_tool_time_text(text, (double)compute.time));
-	printf(compute.looks == CS_SIM_ALWAYS ? "a thread looks always" : "looks %" PRIu32,
-	       compute.looks);
-	if (compute.poll)
-		printf(", stays %s at most", cs_tool_time_text(text, (double)compute.poll));
-	printf("\n  %-22s %s\n", "overhead left",
-	       cs_tool_time_text(text, (double)(result.time - compute.time)));
-	printf("  %-22s %s\n", "  mean of all ranks", cs_tool_time_text(text, sum));
+	if (request->json) {
+		cs_sim_json_time(request->json, "compute", (double)compute.time);
+		cs_sim_json_time(request->json, "overhead", (double)(result.time - compute.time));
+		cs_sim_json_time(request->json, "mean_overhead", sum);
+	} else {
+		print_computing(&compute, result.time - compute.time, sum);
+	}
 	if (request->is_verbose)
 		fprintf(stderr, "collshim-sim: %s: overhead exactly %" PRId64 " ps, mean %.0f ps\n",
 			request->models[model].name, result.time - compute.time, sum);
@@ -146,7 +157,10 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 	for (int i = 0; !wrong && i < request->model_count; i++) {
 		wrong = cs_request_run(sim, request->algorithm, &request->models[i], NULL, &result,
 				       &why);
-		if (!wrong) {
+		if (!wrong && request->json) {
+			cs_sim_json_open(request, request->algorithm, params, i);
+			cs_sim_json_result(request->json, &result);
+		} else if (!wrong) {
 			cs_tool_print_title(call, &request->models[i]);
 			print_one(request, params, &result);
 		}
@@ -156,6 +170,8 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 			fprintf(stderr, "collshim-sim: %s: %s\n", request->what, why);
 		if (wrong)
 			break;
+		if (request->json)
+			cs_sim_json_close(request->json);
 		if (request->is_verbose)
 			fprintf(stderr, "collshim-sim: %s: simulated time exactly %" PRId64 " ps\n",
 				request->models[i].name, result.time);
@@ -231,6 +247,22 @@ print_row(const struct row *row, int model, int64_t best)
 }
 
 static void
+json_table(const struct cs_sim_options *request, struct row *rows, size_t count, int model)
+{
+	size_t params[CS_MAX_PARAMS];
+	sort(rows, count, model);
+	for (size_t i = 0; i < count; i++) {
+		cs_tool_fallbacks(params, rows[i].algorithm);
+		cs_sim_json_open(request, rows[i].algorithm, params, model);
+		if (missing(&rows[i], model))
+			cs_sim_json_text(request->json, "missing", missing(&rows[i], model));
+		else
+			cs_sim_json_result(request->json, &rows[i].results[model]);
+		cs_sim_json_close(request->json);
+	}
+}
+
+static void
 print_table(const struct cs_sim_options *request, const struct cs_sim_call *call, struct row *rows,
 	    size_t count, int model)
 {
@@ -268,7 +300,10 @@ cs_request_compare(const struct cs_sim_options *request, struct cs_sim_call *cal
 			wrong = fill_row(&rows[count++], request, call);
 		}
 	for (int model = 0; !wrong && model < request->model_count; model++)
-		print_table(request, call, rows, count, model);
+		if (request->json)
+			json_table(request, rows, count, model);
+		else
+			print_table(request, call, rows, count, model);
 	free(rows);
 	return wrong;
 }

@@ -296,8 +296,8 @@ TEST(segments_lie_side_by_side)
 	char line[96];
 	for (int i = 0; i < 8; i++) {
 		double from = 70 + 150 * 0.4 / 7 * i;
-		snprintf(line, sizeof line, "x1=\"%.1f\" y1=\"94\" x2=\"%.1f\" y2=\"134\"", from,
-			 from + 150 * (0.7 - 0.4));
+		snprintf(line, sizeof line, "x1=\"%.1f\" y1=\"94\" x2=\"%.1f\" y2=\"134\"",
+			 from, from + 150 * (0.7 - 0.4));
 		assert_contains(text, line);
 	}
 	assert_contains(text, ">bcast:chain, 2 ranks, root 0, 8K bytes, segment=1K, window=4</text>");
