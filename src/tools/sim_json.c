@@ -12,7 +12,8 @@ cs_sim_json_begin(struct cs_sim_json *json, const struct cs_sim_call *call)
 	const struct cs_coll_info *coll = &cs_colls[call->coll];
 	fprintf(json->out, "{\"collshim\": \"" CS_VERSION "\", \"collective\": \"%s\", "
 			   "\"ranks\": %d, \"nodes\": %d, \"ppn\": %d, \"placement\": "
-			   "\"%s\",\n \"bytes\": %zu, \"distribution\": \"%s\", \"root\": ", coll->name, call->ranks,
+			   "\"%s\",\n \"bytes\": %zu, "
+			   "\"distribution\": \"%s\", \"root\": ", coll->name, call->ranks,
 		call->nodes, call->ppn, call->is_cyclic ? "cyclic" : "block", call->bytes,
 		cs_distribution_names[call->distribution]);
 	if (coll->rooted)
@@ -47,9 +48,10 @@ void
 cs_sim_json_result(struct cs_sim_json *json, const struct cs_sim_result *result)
 {
 	fprintf(json->out, ",\n   \"time_ps\": %" PRId64 ", \"rounds\": %" PRIu32
-			   ", \"messages\": %" PRIu64 ", \"inter_messages\": %" PRIu64
-			   ", \"bytes\": %" PRIu64 ", \"inter_bytes\": %" PRIu64, result->time, result->rounds,
-		result->messages, result->inter_messages, result->bytes, result->inter_bytes);
+			   ", \"messages\": %" PRIu64 ", \"inter_messages\": %" PRIu64,
+		result->time, result->rounds, result->messages, result->inter_messages);
+	fprintf(json->out, ", \"bytes\": %" PRIu64 ", \"inter_bytes\": %" PRIu64,
+		result->bytes, result->inter_bytes);
 }
 
 void

@@ -552,9 +552,9 @@ is_of_trial(const struct cs_report_row *row, const struct cs_report_trial *trial
 }
 
 /* Mean time of a call that the serving algorithm made in the run, over all ranks, without waiting
- * for late ranks as far as that is known; UINT64_MAX: none is counted. A trial times a call from the
- * first rank's entry to the last one's return; in a program ranks may leave a call that others are
- * still in, and the next one begins meanwhile. */
+ * for late ranks as far as that is known; UINT64_MAX: none is counted. A trial times a call until
+ * all ranks have left it; in a program ranks may leave a call that others are still in, and the
+ * next one begins meanwhile. */
 static uint64_t
 mean_in_run(const struct cs_report_trial *trial)
 {
@@ -580,7 +580,7 @@ cs_report_trial_gain(const struct cs_report_trial *trial, int64_t *gain_ns)
 			host = trial->ways[i].nanoseconds;
 	if (!host || !serving->nanoseconds || !strcmp(serving->algorithm, "host"))
 		return false;
-	/* Where calls overlap, the MPI's are taken to take as much longer as in the trials. */
+	/* If calls overlap, the MPI's are taken to take as much longer as in the trials. */
 	uint64_t mean = mean_in_run(trial);
 	__int128 gain = ((__int128)host - serving->nanoseconds) * calls;
 	if (mean < serving->nanoseconds)
