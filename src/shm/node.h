@@ -27,6 +27,7 @@
 #include "shm/copy.h"
 #include "shm/copy_choice.h"
 #include "shm/node_memory.h"
+#include "shm/node_watch.h"
 #include "shm/segment.h"
 #include "wire/host.h"
 
@@ -85,17 +86,6 @@ struct cs_slot_range {
 #define CS_USES_UNKNOWN UINT64_MAX
 
 struct cs_node_op;
-struct cs_problem;
-
-/* Functions of virtual ranks, whose operations are watched. */
-struct cs_node_watch {
-	/* A step that an operation publishes (`local` is the own one), or finds published. */
-	void (*told)(struct cs_node_op *op, int local, uint64_t step);
-	/* A copy or a reduction of so many bytes. True: it is to be done, too. */
-	bool (*work)(struct cs_node_op *op, bool reduces, size_t bytes);
-	/* An exchange between nodes is noted instead of done. NULL: it is done. */
-	void (*between)(struct cs_node_op *op, const struct cs_problem *problem);
-};
 
 struct cs_node {
 	struct cs_node_shape shape;

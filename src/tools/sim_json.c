@@ -1,4 +1,4 @@
-/* tools/sim_json.c — results of collshim-sim as one JSON object (man/collshim-sim.1): keys may come,
+/* tools/sim_json.c — results of collshim-sim as a JSON object (man/collshim-sim.1): keys may come,
  * none goes or changes its meaning. */
 #include "tools/sim_request.h"
 

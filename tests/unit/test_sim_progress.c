@@ -27,7 +27,6 @@ struct setting {
 	struct cs_sim_compute compute;
 	int64_t starts[RANKS];
 	int node_less; /* rank 2's node is 2 less this */
-	bool has_role; /* rank 2 is one */
 };
 
 static void
@@ -41,8 +40,6 @@ expect(const struct line *lines, const struct setting *setting, const int64_t en
 	used.rts = setting->rts;
 	used.look = setting->look;
 	assert_int_equal(cs_sim_create(&sim, RANKS, node_of, 0), CS_OK);
-	if (setting->has_role)
-		cs_sim_make_role(sim, 2);
 	for (; lines->rank >= 0; lines++)
 		if (lines->kind <= CS_STEP_WAIT)
 			cs_sim_add_message(sim, lines->rank, (enum cs_step_kind)lines->kind,
@@ -143,18 +140,6 @@ TEST(messages_of_a_pair_meet_in_order)
 	 * 5800 + 2997 + 500 for 5997. */
 	expect(lines, &(struct setting){ .rndv = 100 },
 	       (int64_t[]){ 15294, 17294 + 200, 0 });
-}
-
-TEST(messages_to_roles_meet_nobody)
-{
-	static const struct line lines[] = {
-		{ 0, CS_STEP_SEND, 2, LARGE, 0 }, { 0, CS_STEP_WAIT, 0, 0, 0 },
-		{ 1, CS_NODE_LEAD, 2, 0, 0 },
-		{ 2, CS_STEP_RECV, 0, LARGE, 0 }, { 2, CS_STEP_WAIT, 0, 0, 0 }, END,
-	};
-	expect(lines, &(struct setting){ .rndv = 100, .starts = { 0, 20000 }, .node_less = 1,
-				 .has_role = true },
-	       (int64_t[]){ 3297, 20300, 20300 });
 }
 
 /* A byte from rank 0 to rank 1 and on to rank 2. */

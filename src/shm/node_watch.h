@@ -1,0 +1,23 @@
+/* shm/node_watch.h — functions that are called for the work of virtual ranks: counts
+ * (algorithms/counted.h), simulated time (sim/play.h). */
+#ifndef CS_SHM_NODE_WATCH_H
+#define CS_SHM_NODE_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cs_node_op;
+struct cs_problem;
+
+/* Functions of virtual ranks, whose operations are watched. */
+struct cs_node_watch {
+	/* A step that an operation publishes (`local` is the own one), or finds published. */
+	void (*told)(struct cs_node_op *op, int local, uint64_t step);
+	/* A copy or a reduction of so many bytes. True: it is to be done, too. */
+	bool (*work)(struct cs_node_op *op, bool reduces, size_t bytes);
+	/* An exchange between nodes is noted instead of done. NULL: it is done. */
+	void (*between)(struct cs_node_op *op, const struct cs_problem *problem);
+};
+
+#endif
