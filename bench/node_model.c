@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "node.h"
 
+#include "base/fake_levels.h"
 #include "select/select.h"
 #include "shm/node_facts.h"
 #include "topo/node_model.h"
@@ -345,6 +346,14 @@ measure_single_copy(struct job *job)
 	job->values[13] = fmax((all - one) / ((double)CACHED / PAGE) / (job->locals - 2), 0.1);
 }
 
+/* Places that a test pretends, or NULL. */
+static const char *
+fake_levels(void)
+{
+	const char *text = getenv("COLLSHIM_FAKE_LEVELS");
+	return text && cs_fake_levels_are(text) ? text : NULL;
+}
+
 static void
 find_places(struct job *job, cpu_set_t *cpus)
 {
@@ -358,15 +367,11 @@ find_places(struct job *job, cpu_set_t *cpus)
 	struct cs_spot spot = cs_topo_spot(machine, words);
 	struct place own = { spot.at[CS_TOPO_CACHE], spot.at[CS_TOPO_PACKAGE], getpid(),
 			     job->data[job->local] };
-	const char *fake = getenv("COLLSHIM_FAKE_LEVELS"); /* of tests: PxGxR, ranks in order */
-	int groups, ranks;
-	if (fake && sscanf(fake, "%*dx%dx%d", &groups, &ranks) == 2 && groups > 0 && ranks > 0) {
-		own.cache = job->local / ranks;
-		own.package = own.cache / groups;
-	}
 	/* A virtual machine may tell nothing. */
-	own.cache = fake || machine->count[CS_TOPO_CACHE] ? own.cache : 0;
-	own.package = fake || machine->count[CS_TOPO_PACKAGE] ? own.package : 0;
+	own.cache = machine->count[CS_TOPO_CACHE] ? own.cache : 0;
+	own.package = machine->count[CS_TOPO_PACKAGE] ? own.package : 0;
+	if (fake_levels())
+		cs_fake_levels_of(fake_levels(), job->local, &own.package, &own.cache);
 	PMPI_Allgather(&own, (int)sizeof own, MPI_BYTE, job->places, (int)sizeof own, MPI_BYTE,
 		       job->node);
 	PMPI_Allreduce(&mine, cpus, (int)sizeof mine, MPI_BYTE, MPI_BOR, job->node);
@@ -457,7 +462,7 @@ bench_node_model_print(const struct bench_world *world)
 	bool plays = first == 0 && job.locals > 1 && job.locals <= MOST;
 	if (plays && share(&job, &window)) {
 		find_places(&job, &cpus);
-		if (job.locals > CPU_COUNT(&cpus) && !getenv("COLLSHIM_FAKE_LEVELS")) {
+		if (job.locals > CPU_COUNT(&cpus) && !fake_levels()) {
 			note = "; ranks share cores: nothing was measured";
 		} else {
 			measure_lines(&job);
