@@ -234,6 +234,7 @@ BCAST = {"Hier.": ("bcast:hier:binomial:barrier=1 --play", 0.49, 0.51, 0.57),
          "Pat. DL": ("bcast:hier:dynamic:serial=1:rma=0",)}
 ALLTOALL = {"Isend Hier.": ("alltoall:hier:scattered --play", 1.5, 2.1, 3.6),
             "Hier. aware": ("alltoall:hier:opportunistic", 2.8, 4.7, 8.4),
+            "by messages": ("alltoall:hier:opportunistic:rma=0",),
             "aware, waits": ("alltoall:hier:opportunistic:barrier=1",)}
 TOTALS = (128 << 10, 1 << 20)    # bytes of a rank's alltoall buffer
 FLAT_RANKS = 512    # more ranks: the flat alltoall has too many messages to simulate
@@ -267,7 +268,7 @@ def speed_ups(caption, base, variants, counts, has_seed=True, models=SETS[:1], *
         [{"ranks": ranks, "base": "" if is_flat and ranks > FLAT_RANKS else base + options,
           "points": [(ranks // 32, 32, size) for size in (
               (TOTALS[0] // ranks, TOTALS[1] // ranks) if is_flat else LATE_SIZES)]}
-         for ranks in counts or LATE_RANKS],
+         for ranks in counts or (LATE_RANKS[:1] if is_flat else LATE_RANKS)],
         {"base": "{base}", **{name: words[0] + options for name, words in variants.items()}},
         models, (), fmean, closed={"base": isend_forms} if is_flat else {},
         **{"what": "mean", **more})

@@ -1,5 +1,6 @@
-/* shm/node_watch.h — functions that are called for the work of virtual ranks: counts
- * (algorithms/counted.h), simulated time (sim/play.h). */
+/* shm/node_watch.h — functions of virtual ranks, whose operations are watched (CS_NODE_WATCHED):
+ * their steps and work are noted, for counts (algorithms/counted.h) and in simulated time
+ * (sim/play.h). */
 #ifndef CS_SHM_NODE_WATCH_H
 #define CS_SHM_NODE_WATCH_H
 
@@ -10,7 +11,6 @@
 struct cs_node_op;
 struct cs_problem;
 
-/* Functions of virtual ranks, whose operations are watched. */
 struct cs_node_watch {
 	/* A step that an operation publishes (`local` is the own one), or finds published. */
 	void (*told)(struct cs_node_op *op, int local, uint64_t step);

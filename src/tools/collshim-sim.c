@@ -77,8 +77,8 @@ static const char usage[] =
 	"messages have met their\n"
 	"                       receivers (default: 0us; --model rndv=BYTES)\n"
 	"  --play               the library's own phases are stepped, rank by rank, in place of "
-	"plans and counts; so are\n"
-	"                       algorithms that are no plans (played: see --list)\n"
+	"plans and counts; so\n"
+	"                       are algorithms that are no plans (played: see --list)\n"
 	"  --node-model MODEL   prices in closed form, flat and by levels: epyc, xeon, arm, a64fx, "
 	"or a tuning file\n"
 	"                       with section node_models (collshim-bench --node)\n"
@@ -325,7 +325,7 @@ check_way(const struct cs_sim_options *request)
 			    request->call.coll == CS_ALLGATHERV;
 	bool is_hier = request->algorithm && request->algorithm->inner;
 	if (request->plays && !cs_tool_is_played(request, request->algorithm))
-		return cs_tool_wrong_use("--play: expected an algorithm with phases of its own, "
+		return cs_tool_wrong_use("--play: expected one algorithm with phases of its own, "
 					 "as bcast:hier:binomial");
 	if (request->is_json && (!request->algorithm || request->compute.time ||
 				 request->compute_factor > 0))

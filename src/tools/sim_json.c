@@ -1,5 +1,4 @@
-/* tools/sim_json.c — results of collshim-sim as a JSON object (man/collshim-sim.1): keys may come,
- * none goes or changes its meaning. */
+/* tools/sim_json.c — results of collshim-sim as one JSON object, which man/collshim-sim.1 tells. */
 #include "tools/sim_request.h"
 
 #include "trace/json.h"

@@ -67,8 +67,8 @@ struct cs_wire {
 	 * first call together, with no request under way, and agree by messages of that tag; it
 	 * blocks. A wire without any has no such function. */
 	struct cs_multicast *(*multicast)(struct cs_wire *wire, uint64_t tag);
-	/* Note that a plan copies so many bytes, on a simulated wire (sim/play.h); true: the copy
-	 * is to be done. NULL on others. */
+	/* A plan copies so many bytes; true: it is to be done. NULL but for a simulated wire
+	 * (sim/play.h). */
 	bool (*copies)(struct cs_wire *wire, size_t bytes);
 };
 
