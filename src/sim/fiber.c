@@ -92,6 +92,12 @@ cs_fiber_yield(void)
 #endif
 }
 
+bool
+cs_fiber_is_inside(void)
+{
+	return inside != NULL;
+}
+
 void
 cs_fiber_drop(struct cs_fiber *fiber)
 {

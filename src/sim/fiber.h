@@ -16,6 +16,7 @@ struct cs_fiber *cs_fiber_make(void (*body)(void *context), void *context, void 
 bool cs_fiber_resume(struct cs_fiber *fiber);
 /* Lets the caller of cs_fiber_resume go on. */
 void cs_fiber_yield(void);
+bool cs_fiber_is_inside(void);
 /* Ends a fiber, wherever it stands. NULL is fine. */
 void cs_fiber_drop(struct cs_fiber *fiber);
 
