@@ -433,9 +433,6 @@ void bench_print_overlap_head(FILE *out, const struct bench_options *options,
 			      const struct bench_world *world);
 void bench_print_overlap(FILE *out, const struct bench_overlap *overlap);
 extern const char *const bench_work_names[BENCH_WORKS];
-/* At any time as much as there is of them. */
-void bench_draw_overlaps(FILE *out, const struct bench_overlap *overlaps, int count,
-			 const struct bench_options *options);
 /* "none", "one", "4K". */
 const char *bench_interval_text(char text[CS_NUMBER_TEXT], size_t interval);
 /* Shared parts of all tables: the job; variables of collshim's that are set; the case's first
@@ -461,7 +458,11 @@ struct bench_findings {
  * set. */
 bool bench_write_json(const struct bench_options *options, const struct bench_world *world,
 		      const struct bench_findings *findings);
-/* The same of the pictures of --overlap. */
+/* The same text in memory that is the caller's; NULL with errno set. */
+char *bench_json_text(const struct bench_options *options, const struct bench_world *world,
+		      const struct bench_findings *findings, size_t *bytes);
+/* Has the program collshim-report draw the curves to --svg's file: at first, to see that it can,
+ * then each ten seconds and of all. False, with a line on stderr that says why, if it cannot. */
 bool bench_write_svg(const struct bench_options *options, const struct bench_world *world,
 		     const struct bench_findings *findings);
 /* "37 % allgatherv 8K, about 12 s left" on stderr, not more often than twice a second. */

@@ -87,12 +87,13 @@ save(const struct bench_options *options, const struct bench_world *world,
 	if (!options->json && !options->svg)
 		return true;
 	if (world->rank == 0) {
-		const char *path = options->json;
-		is_written = !path || bench_write_json(options, world, findings);
-		if (is_written && (path = options->svg))
+		if (options->json && !bench_write_json(options, world, findings)) {
+			fprintf(stderr, "collshim-bench: %s cannot be written: %m\n",
+				options->json);
+			is_written = 0;
+		}
+		if (is_written && options->svg)
 			is_written = bench_write_svg(options, world, findings);
-		if (!is_written)
-			fprintf(stderr, "collshim-bench: %s cannot be written: %m\n", path);
 	}
 	/* Ranks that poll under SCHED_RR leave the kernel's own threads a twentieth of the time,
 	 * and a file waits for those (seen: 1 s for each, 4 ranks on 2 cores). */

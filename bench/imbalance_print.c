@@ -10,11 +10,11 @@ bench_print_late_head(FILE *out, const struct bench_options *options,
 {
 	bench_print_world(out, world);
 	bench_print_in_force(out, world);
-	fprintf(out, "# ranks come late by sleeping; host and ours by turns in %d rounds, with the "
-		     "same delays (seed %" PRIu64 ")\n"
-		     "# host, ours: mean time in the call (of all ranks and calls: exit minus own "
+	fprintf(out, "# ranks come late by sleeping; the MPI and ours by turns in %d rounds, with "
+		     "the same delays (seed %" PRIu64 ")\n"
+		     "# MPI, ours: mean time in the call (of all ranks and calls: exit minus own "
 		     "arrival), median of the rounds\n"
-		     "# ratio: host / ours, median [least-most] of the rounds\n"
+		     "# ratio: MPI / ours, median [least-most] of the rounds\n"
 		     "# bound: of the mean time of ours, by whose data each rank has to wait for, "
 		     "with the arrivals that came about\n"
 		     "# after last: last exit minus last arrival; last exit: from the call's "
@@ -27,9 +27,9 @@ bench_print_late_head(FILE *out, const struct bench_options *options,
 		      "# what lies between the ranks' leavings; the mean time in the call is not\n",
 		      out);
 	fprintf(out, "%-20s %7s %6s %-11s %-18s %6s %10s %10s %6s %-15s %10s %21s %21s %9s\n",
-		"collective", "bytes", "root", "distribution", "imbalance", "calls", "host us",
-		"ours us", "ratio", "[least-most]", "bound us", "after last: host ours",
-		"last exit: host ours", "missed us");
+		"collective", "bytes", "root", "distribution", "imbalance", "calls", "MPI us",
+		"ours us", "ratio", "[least-most]", "bound us", "after last: MPI ours",
+		"last exit: MPI ours", "missed us");
 	fflush(out);
 }
 

@@ -323,7 +323,7 @@ agree_on_fault(bool is_right, const struct bench_operation *op, enum bench_side 
 			is_nonblocking ? "non-blocking " : "", coll->name, op->what.size, root,
 			op->ranks,
 			bench_distribution_names[op->what.distribution], side == BENCH_HOST
-			? "the host (PMPI)" : "ours (MPI)", op->rank, fault->text, all_wrong);
+			? "the MPI (PMPI)" : "ours (MPI)", op->rank, fault->text, all_wrong);
 	}
 	return false;
 }

@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "node.h"
 
+#include "base/fake_levels.h"
 #include "select/select.h"
 #include "shm/node_facts.h"
 #include "topo/node_model.h"
@@ -182,7 +183,8 @@ measure(struct job *job, enum what what, int amount)
 {
 	static unsigned trial;
 	double times[TRIALS];
-	int count = 0, mine = job->role[job->local];
+	int count = 0;
+	enum role mine = job->role[job->local];
 	int64_t end = bench_now() + PART_NS;
 	job->what = what;
 	job->amount = amount;
@@ -238,7 +240,7 @@ measure_pair(struct job *job, int a, int b)
 				cs_measure_hop(balls, job->local == b, false, TRIPS, BATCH_NS);
 		meet(job);
 		double ns = (double)job->board->took[a];
-		best = ns > 0 && (ns < best || !best) ? ns : best;
+		best = ns > 0 && (ns < best || best <= 0) ? ns : best;
 		meet(job);
 	}
 	return best;
@@ -247,28 +249,31 @@ measure_pair(struct job *job, int a, int b)
 static void
 measure_lines(struct job *job)
 {
+	double least = 0;
 	for (int at = 0; at < CS_DISTANCES; at++) {
 		double found[PAIRS];
-		int pairs = 0;
+		int pairs = 0, tried = 0;
 		for (int a = 0; a < job->locals; a++)
-			for (int b = a + 1; b < job->locals && pairs < PAIRS; b++) {
+			for (int b = a + 1; b < job->locals && tried < PAIRS; b++) {
 				if (level(job, a, b) != at)
 					continue;
 				found[pairs] = measure_pair(job, a, b);
+				tried++;
 				pairs += found[pairs] > 0;
 			}
-		job->values[at] = pairs ? bench_median(found, pairs) : 0;
-		if (at && pairs) /* farther is never nearer but by noise */
-			job->values[at] = fmax(job->values[at], job->values[at - 1]);
+		if (!pairs)
+			continue;
+		least = fmax(least, bench_median(found, pairs));
+		job->values[at] = least; /* farther is never nearer but by noise */
 	}
 }
 
 static void
 measure_readers(struct job *job)
 {
-	for (int at = 0; at < CS_DISTANCES && !job->values[3]; at++) {
+	for (int at = 0; at < CS_DISTANCES && job->values[3] <= 0; at++) {
 		clear(job, -1);
-		if (!job->values[at] || !appoint(job, WRITES, 0, at, false, MOST))
+		if (job->values[at] <= 0 || !appoint(job, WRITES, 0, at, false, MOST))
 			continue;
 		job->role[0] = READS;
 		double few = measure(job, LINES_READY, 8), many = measure(job, LINES_READY, 32);
@@ -341,6 +346,14 @@ measure_single_copy(struct job *job)
 	job->values[13] = fmax((all - one) / ((double)CACHED / PAGE) / (job->locals - 2), 0.1);
 }
 
+/* Places that a test pretends, or NULL. */
+static const char *
+fake_levels(void)
+{
+	const char *text = getenv("COLLSHIM_FAKE_LEVELS");
+	return text && cs_fake_levels_are(text) ? text : NULL;
+}
+
 static void
 find_places(struct job *job, cpu_set_t *cpus)
 {
@@ -348,21 +361,17 @@ find_places(struct job *job, cpu_set_t *cpus)
 	cpu_set_t mine;
 	CPU_ZERO(&mine);
 	sched_getaffinity(0, sizeof mine, &mine);
-	for (int cpu = 0; cpu < CS_TOPO_CPUS && cpu < CPU_SETSIZE; cpu++)
-		words[cpu / 64] |= (uint64_t)!!CPU_ISSET(cpu, &mine) << cpu % 64;
+	for (size_t cpu = 0; cpu < CS_TOPO_CPUS && cpu < CPU_SETSIZE; cpu++)
+		words[cpu / 64] |= (uint64_t)(CPU_ISSET(cpu, &mine) != 0) << cpu % 64;
 	const struct cs_topo_machine *machine = cs_topo_machine();
 	struct cs_spot spot = cs_topo_spot(machine, words);
 	struct place own = { spot.at[CS_TOPO_CACHE], spot.at[CS_TOPO_PACKAGE], getpid(),
 			     job->data[job->local] };
-	const char *fake = getenv("COLLSHIM_FAKE_LEVELS"); /* of tests: PxGxR, ranks in order */
-	int groups, ranks;
-	if (fake && sscanf(fake, "%*dx%dx%d", &groups, &ranks) == 2 && groups > 0 && ranks > 0) {
-		own.cache = job->local / ranks;
-		own.package = own.cache / groups;
-	}
 	/* A virtual machine may tell nothing. */
-	own.cache = fake || machine->count[CS_TOPO_CACHE] ? own.cache : 0;
-	own.package = fake || machine->count[CS_TOPO_PACKAGE] ? own.package : 0;
+	own.cache = machine->count[CS_TOPO_CACHE] ? own.cache : 0;
+	own.package = machine->count[CS_TOPO_PACKAGE] ? own.package : 0;
+	if (fake_levels())
+		cs_fake_levels_of(fake_levels(), job->local, &own.package, &own.cache);
 	PMPI_Allgather(&own, (int)sizeof own, MPI_BYTE, job->places, (int)sizeof own, MPI_BYTE,
 		       job->node);
 	PMPI_Allreduce(&mine, cpus, (int)sizeof mine, MPI_BYTE, MPI_BOR, job->node);
@@ -453,7 +462,7 @@ bench_node_model_print(const struct bench_world *world)
 	bool plays = first == 0 && job.locals > 1 && job.locals <= MOST;
 	if (plays && share(&job, &window)) {
 		find_places(&job, &cpus);
-		if (job.locals > CPU_COUNT(&cpus) && !getenv("COLLSHIM_FAKE_LEVELS")) {
+		if (job.locals > CPU_COUNT(&cpus) && !fake_levels()) {
 			note = "; ranks share cores: nothing was measured";
 		} else {
 			measure_lines(&job);

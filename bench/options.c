@@ -77,8 +77,8 @@ bench_options_help(FILE *out)
 	fputs("usage: mpirun ... [LD_PRELOAD=libcollshim.so] collshim-bench.MPI [options]\n"
 	      "\n"
 	      "Times each collective through MPI_X (ours, if a library is preloaded) and through "
-	      "PMPI_X (the host's), by\n"
-	      "turns in one run, checks every result, and prints both times and the ratio host / "
+	      "PMPI_X (the MPI's), by\n"
+	      "turns in one run, checks every result, and prints both times and the ratio MPI / "
 	      "ours.\n"
 	      "\n"
 	      "  -c, --collectives LIST   comma separated; default: all of them\n"
@@ -95,7 +95,7 @@ bench_options_help(FILE *out)
 	      "the 1st, means of 2 to 10, 11 to\n"
 	      "                           100, 101 to 300 and 301 to 1000, page faults, shared "
 	      "memory that was touched; and the sum\n"
-	      "                           of calls 2 to 300, ours and then the host's through "
+	      "                           of calls 2 to 300, ours and then the MPI's through "
 	      "PMPI_X, with the ratio. The first case\n"
 	      "                           is the job's first collective, each other one has a "
 	      "communicator of its own\n"
@@ -107,7 +107,7 @@ bench_options_help(FILE *out)
 	      "with COLLSHIM_ARRIVALS=PATH). The mean time in the call, "
 	      "the bound that data set for it,\n"
 	      "                           time after the last arrival and to the last exit, for "
-	      "host and ours by turns with the same\n"
+	      "the MPI and ours by turns with the same\n"
 	      "                           delays. Roots turn, if no --root is given. Up to 8 "
 	      "times\n"
 	      "  --seed N                 of random patterns; default 1\n"
@@ -115,15 +115,16 @@ bench_options_help(FILE *out)
 	      "core and by memory: time in the start,\n"
 	      "                           the tests and the wait, and how much of the blocking "
 	      "call's time the computation has\n"
-	      "                           won, for host and ours by turns. For the host with its "
+	      "                           won, for the MPI and ours by turns. For the MPI with its "
 	      "own progress run it in a job with\n"
 	      "                           MPICH_ASYNC_PROGRESS=1\n"
 	      "  --interval LIST          of --overlap: bytes between tests, 0 (no tests), one (in "
 	      "the middle); default\n"
 	      "                           0,one,1K,2K,4K,8K\n"
-	      "  --compute FACTOR         of --overlap: computes for that many times the host's "
+	      "  --compute FACTOR         of --overlap: computes for that many times the MPI's "
 	      "blocking call; default 1\n"
-	      "  --svg FILE               of --overlap: pictures of overhead by size\n"
+	      "  --svg FILE               curves by size, ours and the MPI's, a picture for each "
+	      "collective (by collshim-report)\n"
 	      "  --loggp                  no collectives: what a message costs, between nodes and "
 	      "within one, in LogGP's\n"
 	      "                           parameters; rates of copies and sums, and a flag's "
@@ -132,8 +133,8 @@ bench_options_help(FILE *out)
 	      "limits of a tuning file,\n"
 	      "                           and its node model by all of its ranks\n"
 	      "  -t, --time SECONDS       to spend on a case, about; default 0.5\n"
-	      "  --repeat N               rounds in that time, host and ours once in each; default "
-	      "5\n"
+	      "  --repeat N               rounds in that time, the MPI and ours once in each; "
+	      "default 5\n"
 	      "  --rows LIST              each case with rows of each of these many calls after "
 	      "one barrier; 1 is a single\n"
 	      "                           call. A row's time is divided by its calls, and goes "
@@ -634,8 +635,14 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 					 "--imbalance, and not with rows of a length");
 		return CS_BAD_INPUT;
 	}
-	if (!options->wants_overlap && (options->interval_count || options->svg)) {
-		snprintf(complaint, 256, "--interval and --svg are of --overlap");
+	if (!options->wants_overlap && options->interval_count) {
+		snprintf(complaint, 256, "--interval is of --overlap");
+		return CS_BAD_INPUT;
+	}
+	if (options->svg &&
+	    (options->wants_loggp || options->wants_first || options->wants_facts)) {
+		snprintf(complaint, 256, "--svg: not with --loggp, --from-first or --node, which "
+					 "have no times by size");
 		return CS_BAD_INPUT;
 	}
 	fill_defaults(options, &reading);

@@ -94,7 +94,7 @@ bench_print_head(FILE *out, const struct bench_options *options, const struct be
 	bench_print_in_force(out, world);
 	fprintf(out, "# time of a call: %s, without the %.3f us of reading the clock, median; by "
 		     "turns in %d rounds\n"
-		     "# ratio: host / ours, median [least-most] of the rounds\n",
+		     "# ratio: MPI / ours, median [least-most] of the rounds\n",
 		clock_words(options, world), world->clock_seconds * 1e6, options->rounds);
 	double line = options->line_seconds >= 0 ? options->line_seconds : world->line_seconds;
 	if (world->nodes == 1 && world->ranks > 1) {
@@ -106,7 +106,7 @@ bench_print_head(FILE *out, const struct bench_options *options, const struct be
 	}
 	fprintf(out, "%-20s %7s %6s %-11s %6s %5s %10s %10s %6s %-15s %9s\n", "collective", "bytes",
 		"root", "distribution",
-		"times", "calls", "host us", "ours us", "ratio", "[least-most]", "bound us");
+		"times", "calls", "MPI us", "ours us", "ratio", "[least-most]", "bound us");
 	fflush(out);
 }
 
@@ -153,13 +153,13 @@ bench_print_first_head(FILE *out, const struct bench_options *options,
 		     "these calls, and bytes of\n"
 		     "# shared memory that it has touched in them: mean over the ranks, and the "
 		     "most of one. Last the\n"
-		     "# sum of calls 2 to 300, the host's by PMPI afterwards, and host / ours\n",
+		     "# sum of calls 2 to 300, the MPI's by PMPI afterwards, and MPI / ours\n",
 		has_own_times ? "the longest of the ranks' own times"
 			      : "first rank in to last rank out");
 	fprintf(out, "%-20s %7s %6s %-11s %10s %10s %10s %10s %10s %13s %7s %13s %13s %10s %10s "
 		     "%6s\n", "collective", "bytes", "root", "distribution",
 		"call 1", "2-10", "11-100", "101-300", "301-1000", "minor faults", "major",
-		"touched", "of collshim's", "host 2-300", "ours 2-300", "ratio");
+		"touched", "of collshim's", "MPI 2-300", "ours 2-300", "ratio");
 	fflush(out);
 }
 
@@ -575,36 +575,35 @@ is_read_as_it_comes(const char *path)
 	return !stat(path, &stat_of) && !S_ISREG(stat_of.st_mode) && !S_ISDIR(stat_of.st_mode);
 }
 
-static void
-svg_all(FILE *out, const struct bench_options *options, const struct bench_world *world,
-	const struct bench_findings *findings)
+char *
+bench_json_text(const struct bench_options *options, const struct bench_world *world,
+		const struct bench_findings *findings, size_t *bytes)
 {
-	(void)world;
-	bench_draw_overlaps(out, findings->overlaps, findings->count, options);
+	char *text;
+	FILE *out = open_memstream(&text, bytes);
+	if (!out)
+		return NULL;
+	json_all(out, options, world, findings);
+	bool is_whole = !ferror(out);
+	if (fclose(out) == 0 && is_whole)
+		return text;
+	free(text);
+	errno = ENOMEM;
+	return NULL;
 }
 
-static bool
-write_file(const char *path, void (*write_all)(FILE *, const struct bench_options *,
-					       const struct bench_world *,
-					       const struct bench_findings *),
-	   const struct bench_options *options, const struct bench_world *world,
-	   const struct bench_findings *findings)
+bool
+bench_write_json(const struct bench_options *options, const struct bench_world *world,
+		 const struct bench_findings *findings)
 {
+	const char *path = options->json;
 	bool is_stdout = !strcmp(path, "-");
 	if (!findings->is_complete && (is_stdout || is_read_as_it_comes(path)))
 		return true;
-	char *text;
 	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
-	if (!out)
+	char *text = bench_json_text(options, world, findings, &bytes);
+	if (!text)
 		return false;
-	write_all(out, options, world, findings);
-	bool is_whole = !ferror(out);
-	if (fclose(out) != 0 || !is_whole) {
-		free(text);
-		errno = ENOMEM;
-		return false;
-	}
 	bool is_written = is_stdout ? fflush(stdout) == 0 &&
 			  cs_file_write(STDOUT_FILENO, text, bytes) :
 				      cs_file_replace(path, text, bytes);
@@ -612,20 +611,6 @@ write_file(const char *path, void (*write_all)(FILE *, const struct bench_option
 	free(text);
 	errno = error;
 	return is_written;
-}
-
-bool
-bench_write_json(const struct bench_options *options, const struct bench_world *world,
-		 const struct bench_findings *findings)
-{
-	return write_file(options->json, json_all, options, world, findings);
-}
-
-bool
-bench_write_svg(const struct bench_options *options, const struct bench_world *world,
-		const struct bench_findings *findings)
-{
-	return write_file(options->svg, svg_all, options, world, findings);
 }
 
 /* --- progress --------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ _collshim_options()
 		--version --help --ranks=ANY --ppn=ANY --nodes=ANY "--mpi=mpich|openmpi" --cyclic \
 		--non-commutative "--wire=host|ib" --skew=ANY \
 		"--imbalance=balanced|moderate|strong" --all --bytes=ANY --root=ANY --svg=FILE;;
-	collshim-report) echo --json --min-lat=ANY --version --help;;
+	collshim-report) echo --svg --collectives=COLLECTIVES --json --min-lat=ANY --version --help;;
 	collshim-run) echo --profile --compare --report=FILE --html=FILE --set=ANY --dry-run \
 		--timeout=ANY --turns=ANY --minutes=ANY --build=DIR --library=FILE --version --help;;
 	collshim-sim) echo --compare --list --version --help --nodes=ANY --ppn=ANY --cyclic \
@@ -27,7 +27,7 @@ _collshim_options()
 		--loggp --node --repeat=ANY --rows=ANY --throughput=ANY --throughput-rooted=ANY \
 		--per-rank-max --rotate-buffers=ANY --memory=ANY --limit=ANY --bandwidth=ANY \
 		--line-latency=ANY --json=FILE --quiet --help --version;;
-	collshim-tune) echo --mpirun=ANY --out=FILE --minutes=ANY --colls=COLLECTIVES --sizes=ANY \
+	collshim-tune) echo --mpirun=ANY --out=FILE --svg=FILE --minutes=ANY --colls=COLLECTIVES --sizes=ANY \
 		--imbalance=PATTERN --resume --dry-run --keep-going --repeats=ANY --margin=ANY \
 		--limit=ANY --patience=ANY --memory=ANY --runs=ANY --program=ANY --build=DIR \
 		--info=FILE --bench=FILE --preload=FILE --version --help;;

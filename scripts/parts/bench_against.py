@@ -143,7 +143,7 @@ def counts(found):
 def loss_line(turns):
     cell = turns.cell
     words = [cell["mpi"], cell["shape"]] + [word for word in (cell["rate"], cell["algo"]) if word]
-    return "slower: %s %s: %s us in %d turn%s; the host's own times meanwhile %s" % (
+    return "slower: %s %s: %s us in %d turn%s; the MPI's own times meanwhile %s" % (
         " ".join(words), cell_name(cell), turns.text(), len(turns.ratios),
         "" if len(turns.ratios) == 1 else "s", spread_text(*spread(turns.hosts)))
 
@@ -153,14 +153,14 @@ def progress_text(data):
     found = measured(data)
     if not found:
         return "nothing is measured so far"
-    return "so far: %d cells, geometric mean old / new %s (the host's own times: %s), %d slower " \
+    return "so far: %d cells, geometric mean old / new %s (the MPI's own times: %s), %d slower " \
         "and %d faster beyond their spread" % counts(found)
 
 
 def render_text(data, out):
     found = measured(data)
     print("%-8s %-12s %-10s %5s %14s %10s %6s %6s" % (
-        "mpi", "shape", "calls", "cells", "geometric mean", "the host's", "slower", "faster"),
+        "mpi", "shape", "calls", "cells", "geometric mean", "the MPI's", "slower", "faster"),
         file=out)
     for words, members in grouped(found):
         print("%-8s %-12s %-10s %5d %14s %10s %6d %6d" % (*words, *counts(members)), file=out)
@@ -214,7 +214,7 @@ of rows of up to N calls.
             print("| %s | %s |" % (name, " | ".join(row.get(shape, "") for shape in shapes)),
                   file=out)
         print(file=out)
-    print("| MPI | shape | calls | cells | geometric mean | the host's | slower | faster |\n"
+    print("| MPI | shape | calls | cells | geometric mean | the MPI's | slower | faster |\n"
           "|---|---|---|---|---|---|---|---|", file=out)
     for words, members in grouped(found):
         print("| %s | %s | %s | %d | %s | %s | %d | %d |" % (*words, *counts(members)), file=out)

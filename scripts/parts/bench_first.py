@@ -109,7 +109,7 @@ class Turns:
             more = [sum((ours - host) * calls for (host, ours), calls in zip(both, (1, 9)))
                     for both in zip(self.times["call 1"], self.times["2-10"])]
             if min(more) > MORE_US:
-                found.append("the first ten %.1f ms longer than the host's" %
+                found.append("the first ten %.1f ms longer than the MPI's" %
                              (statistics.median(more) / 1000))
         return found
 
@@ -167,7 +167,7 @@ def print_end(data, found, out):
             print("slow at first: %s %s %s: %s" % (turns.cell["mpi"], turns.cell["shape"],
                                                    cell_name(turns.cell), text), file=out)
     skipped = [cell for cell in data["cells"] if not cell["runs"] and "skipped" in cell]
-    print("host / ours, more than 1 is faster: %d cells, %d left out, %d slow at first, %d jobs "
+    print("MPI / ours, more than 1 is faster: %d cells, %d left out, %d slow at first, %d jobs "
           "failed" % (len(found), len(skipped), sum(bool(turns.complaints()) for turns in found),
                       len(data["failures"])), file=out)
     print_failures(data, out)
@@ -180,10 +180,10 @@ def render_markdown(data, out):
     for command in data["commands"]:
         print("    " + command, file=out)
     print("""
-A field is: ratio host / ours, [least-most] of it over the turns, microseconds of a call by the host
+A field is: ratio MPI / ours, [least-most] of it over the turns, microseconds of a call by the MPI
 / by ours; a turn is a job without the library and one with it. Calls are counted from the job's
 first collective. Minor and major page faults of a rank (the mean) in all the calls, shared memory
-that a rank touched in them (the most of one), and what MPI_Init took: host / ours.
+that a rank touched in them (the most of one), and what MPI_Init took: MPI / ours.
 """, file=out)
     found = measured(data)
     for mpi in dict.fromkeys(turns.cell["mpi"] for turns in found):

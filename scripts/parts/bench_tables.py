@@ -67,7 +67,7 @@ def losses(data):
 
 
 def render_text(data, out):
-    print("%-8s %-8s %-30s %9s %9s %6s %-13s %s" % ("mpi", "shape", "cell", "host us", "ours us",
+    print("%-8s %-8s %-30s %9s %9s %6s %-13s %s" % ("mpi", "shape", "cell", "MPI us", "ours us",
                                                     "ratio",
                                                      "[least-most]", "chosen"), file=out)
     for cell in sorted(data["cells"], key=cell_order):
@@ -139,8 +139,8 @@ def render_markdown(data, out):
     for command in data["commands"]:
         print("    " + command, file=out)
     print("""
-A field is: ratio host / ours, [least-most] of it over the jobs, microseconds of a call by the host
-/ by ours. More than 1 is faster. `h`: our choice was to leave this call to the host. **Bold** with
+A field is: ratio MPI / ours, [least-most] of it over the jobs, microseconds of a call by the MPI
+/ by ours. More than 1 is faster. `h`: our choice was to leave this call to the MPI. **Bold** with
 (loss): even the largest ratio is below %.2f. %sHost and ours take turns within each job.
 """ % (LOSS, rows_text(data["options"]["rows"])), file=out)
     cells = sorted(data["cells"], key=cell_order)

@@ -114,7 +114,7 @@ def real(sim, args, command):
                            "it took at most %.2f times as long" % (
                                shape, losses.count(1), len(losses), max(losses)))
     return ["Simulated against measured: a cluster in a box", "%s; %s, %d cores for all nodes." % (
-        command, args.mpi, os.cpu_count()), """Measured: plans on the host's messages, forced;
+        command, args.mpi, os.cpu_count()), """Measured: plans on the MPI's messages, forced;
 medians, [least-most] of five rounds. Simulated: with %s. All nodes share the machine's cores; the
 model gives every rank a core of its own.""" % ("given parameters" if args.model else """parameters
 measured just before, by two ranks alone on two nodes and by two on one (round trips and bursts of

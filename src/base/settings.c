@@ -230,11 +230,11 @@ _Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an 
 
 static const struct cs_setting rows[] = {
 	{ "DISABLE", "0 or 1 (or no, off, false; yes, on, true)", "1: every call goes straight to "
-								  "the MPI underneath",
+								  "the MPI",
 	  &cs_flag_kind,
 	  FIELD(is_disabled), .is_agreed = true },
 	{ "PROFILE", "0 or 1 (or no, off, false; yes, on, true)",
-	  "1: the MPI underneath does everything, and is timed for the report (collshim-run "
+	  "1: the MPI does everything, and is timed for the report (collshim-run "
 	  "--profile sets it)", &cs_flag_kind, FIELD(is_profile), .is_agreed = true },
 	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only",
 	  &cs_count_kind, FIELD(verbosity), .high = 2 },
@@ -270,7 +270,7 @@ static const struct cs_setting rows[] = {
 	  "for tests: take each node's ranks for those of such packages and caches",
 	  &cs_levels_kind, FIELD(fake_levels), .is_agreed = true },
 	{ "SHM", "auto, memfd, named or off",
-	  "how shared segments are made; off: none, all calls go to the MPI underneath",
+	  "how shared segments are made; off: none, all calls go to the MPI",
 	  &cs_word_kind, FIELD(shm), .words = shm_words, .is_agreed = true },
 	{ "SHM_BUDGET", "a size from 4K to inf", "most bytes of shared segments on one node and "
 						 "job",
@@ -297,10 +297,10 @@ static const struct cs_setting rows[] = {
 	  "the first call on", &cs_flag_kind, FIELD(is_reproducible), .is_agreed = true },
 	{ "ADAPT", "on or off (or 1, yes, true; 0, no, false)",
 	  "on: algorithms that no site rule and no variable asks for are tried against the MPI "
-	  "underneath in the run, and the faster one serves", &cs_flag_kind, FIELD(is_adaptive),
+	  "in the run, and the faster one serves", &cs_flag_kind, FIELD(is_adaptive),
 	  .is_agreed = true },
 	{ "NONBLOCKING", "on or off (or 1, yes, true; 0, no, false)",
-	  "off: MPI_Ibcast and its like go to the MPI underneath", &cs_flag_kind,
+	  "off: MPI_Ibcast and its like go to the MPI", &cs_flag_kind,
 	  FIELD(is_nonblocking), .is_agreed = true },
 	{ "PROGRESS", "auto, calls or thread",
 	  "who steps non-blocking collectives: a thread of the library where cores are free or the "
@@ -557,16 +557,34 @@ print_meaning(FILE *out, const struct cs_setting *row)
 	fputc('\n', out);
 }
 
+static void
+print_value(FILE *out, const struct cs_setting *row, const struct cs_settings *settings)
+{
+	fprintf(out, "  " PREFIX "%s = ", row->name);
+	if (row->kind)
+		row->kind->write(out, row, field_of(settings, row));
+	else
+		cs_printable_put(out, value_of(row) ? value_of(row) : "not set");
+	fputc('\n', out);
+}
+
 void
 cs_settings_print(FILE *out, const struct cs_settings *settings)
 {
 	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++) {
-		fprintf(out, "  " PREFIX "%s = ", row->name);
-		if (row->kind)
-			row->kind->write(out, row, field_of(settings, row));
-		else
-			cs_printable_put(out, value_of(row) ? value_of(row) : "not set");
-		fputc('\n', out);
+		print_value(out, row, settings);
 		print_meaning(out, row);
 	}
+}
+
+bool
+cs_settings_print_set(FILE *out, const struct cs_settings *settings)
+{
+	bool is_any = false;
+	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++)
+		if (value_of(row)) {
+			print_value(out, row, settings);
+			is_any = true;
+		}
+	return is_any;
 }

@@ -33,7 +33,7 @@ struct cs_settings {
 	int verbosity;          /* COLLSHIM_VERBOSE=0|1|2 */
 	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON
 				 * file's path, in which %j, %a, %p, %h and %% have been replaced */
-	bool is_profile;        /* COLLSHIM_PROFILE=1: the MPI underneath does everything, and
+	bool is_profile;        /* COLLSHIM_PROFILE=1: the MPI does everything, and
 				 * forcing, learning and non-blocking calls are off */
 	const char *arrivals;   /* COLLSHIM_ARRIVALS: NULL off, else the path of the ranks' files,
 				 * in which %j, %a, %p and %h have been replaced: see
@@ -116,5 +116,7 @@ uint64_t cs_settings_digest(const struct cs_settings *settings);
 
 /* Prints every variable with its meaning, default and present value (for collshim-info). */
 void cs_settings_print(FILE *out, const struct cs_settings *settings);
+/* Prints the variables that are set, with their value as understood. False: none is. */
+bool cs_settings_print_set(FILE *out, const struct cs_settings *settings);
 
 #endif

@@ -5,7 +5,7 @@
 enum cs_status {
 	CS_OK = 0,
 	CS_NO_MEMORY,   /* malloc, or a budget of ours */
-	CS_UNSUPPORTED, /* not served here: ask the MPI underneath */
+	CS_UNSUPPORTED, /* not served here: ask the MPI */
 	CS_AGAIN,       /* not yet; call again */
 	CS_PEER_LOST,   /* another process of the job went away in mid-flight */
 	CS_BAD_INPUT,   /* wrong text of a user: variable, file, argument */

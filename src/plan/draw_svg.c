@@ -6,12 +6,15 @@
 
 /* Pixels. */
 enum {
-	LEFT = 70, TOP = 56, ROW = 40, RIGHT = 24, BOTTOM = 40,
+	LEFT = 70, TOP = 74, ROW = 40, RIGHT = 24, BOTTOM = 52, LEGEND_WIDTH = 540,
 	ROUND_WIDTH = 150, TIMES_WIDTH = 1000, BOX_HEIGHT = 12, BOX_LEAST = 2, LETTER = 7,
+	TITLE_LETTER = 9,
 };
 
 /* A round without times: messages first, then what is done with them. */
 #define MESSAGE_PART 0.7
+/* Several messages to the same rank are apart by that part of it, all together. */
+#define SEGMENTS_PART 0.4
 
 static const char *const colors[] = { "#1f5fa8", "#b2541a", "#2b7d3b", "#8a3a9c", "#a8222f",
 				      "#57606a" };
@@ -24,6 +27,7 @@ struct canvas {
 	FILE *file;
 	double from, to; /* of all times */
 	double scale;    /* pixels per unit */
+	bool has_rounds; /* for times: a round is one unit */
 };
 
 static double
@@ -118,9 +122,9 @@ find_span(struct canvas *canvas)
 }
 
 static void
-write_escaped(FILE *file, const char *text)
+write_escaped(FILE *file, const char *text, size_t length)
 {
-	for (; *text; text++)
+	for (; length--; text++)
 		switch (*text) {
 		case '&': fputs("&amp;", file); break;
 		case '<': fputs("&lt;", file); break;
@@ -132,16 +136,21 @@ write_escaped(FILE *file, const char *text)
 static void
 write_head(const struct canvas *canvas, const char *title)
 {
+	/* Behind the colon in a line of its own. */
 	FILE *file = canvas->file;
-	double drawn = x_of(canvas, canvas->to),
-	       written = LEFT / 4 + LETTER * (double)strlen(title);
-	double width = (drawn > written ? drawn : written) + RIGHT;
+	const char *colon = strstr(title, ": "), *rest = colon ? colon + 2 : "";
+	size_t first = colon ? (size_t)(colon - title) : strlen(title);
+	double widths[] = { x_of(canvas, canvas->to), LEFT / 4 + TITLE_LETTER * (double)first,
+			    LEFT / 4 + LETTER * (double)strlen(rest), LEGEND_WIDTH };
+	double width = 0;
+	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+		width = widths[i] + RIGHT > width ? widths[i] + RIGHT : width;
 	int height = y_of(canvas->drawing->ranks) + BOTTOM - ROW / 2;
 	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" "
 		      "width=\"%.0f\" height=\"%d\" "
 		      "font-family=\"sans-serif\" font-size=\"12\">\n<title>", width, height, width,
 		      height);
-	write_escaped(file, title);
+	write_escaped(file, title, strlen(title));
 	fputs("</title>\n<defs>\n", file);
 	for (size_t i = 0; i < COLORS; i++)
 		fprintf(file, "<marker id=\"head%zu\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" "
@@ -156,8 +165,25 @@ write_head(const struct canvas *canvas, const char *title)
 			colors[i], i);
 	fputs("</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", file);
 	fprintf(file, "<text x=\"%d\" y=\"22\" font-size=\"14\">", LEFT / 4);
-	write_escaped(file, title);
+	write_escaped(file, title, first);
+	fprintf(file, "</text>\n<text x=\"%d\" y=\"40\">", LEFT / 4);
+	write_escaped(file, rest, strlen(rest));
 	fputs("</text>\n", file);
+}
+
+static void
+write_legend(const struct canvas *canvas)
+{
+	int y = y_of(canvas->drawing->ranks) - ROW / 2 + BOTTOM - 16;
+	fprintf(canvas->file, "<line class=\"m0\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\"/>"
+			      "<text x=\"%d\" y=\"%d\">message, a colour for each round of the "
+			      "algorithm</text>\n", LEFT / 4, y - 4, LEFT / 4 + 28, y - 4,
+		LEFT / 4 + 34, y);
+	fprintf(canvas->file, "<path class=\"copy\" d=\"M%d %dh20v%dh-20z\"/><text x=\"%d\" "
+			      "y=\"%d\">copy</text>\n"
+			      "<path class=\"reduce\" d=\"M%d %dh20v%dh-20z\"/><text x=\"%d\" "
+			      "y=\"%d\">reduction</text>\n", 385, y - BOX_HEIGHT + 1, BOX_HEIGHT,
+		410, y, 452, y - BOX_HEIGHT + 1, BOX_HEIGHT, 477, y);
 }
 
 static void
@@ -168,7 +194,7 @@ write_mark(const struct canvas *canvas, double time, double label_time, const ch
 	fprintf(canvas->file, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n"
 			      "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">",
 		x, top, x, bottom, x_of(canvas, label_time), TOP - 10);
-	write_escaped(canvas->file, label);
+	write_escaped(canvas->file, label, strlen(label));
 	fputs("</text>\n", canvas->file);
 }
 
@@ -222,6 +248,26 @@ write_box(const struct canvas *canvas, int rank, size_t first, size_t count)
 		rank, text);
 }
 
+/* Segments: messages of a round to the same rank lie side by side, in the order in which they are
+ * sent. Returns the number of that one, and how many there are in *count. */
+static size_t
+segment_of(const struct canvas *canvas, int rank, size_t number, size_t *count)
+{
+	const struct cs_plan *plan = &canvas->drawing->plans[rank];
+	const struct cs_drawn_step *drawn = canvas->drawing->steps[rank];
+	size_t before = 0;
+	*count = 0;
+	for (size_t i = 0; i < plan->count; i++) {
+		if (plan->steps[i].kind != CS_STEP_SEND ||
+		    plan->steps[i].peer != plan->steps[number].peer ||
+		    drawn[i].round != drawn[number].round)
+			continue;
+		before += i < number;
+		++*count;
+	}
+	return before;
+}
+
 static void
 write_arrow(const struct canvas *canvas, int rank, size_t number)
 {
@@ -229,6 +275,12 @@ write_arrow(const struct canvas *canvas, int rank, size_t number)
 	const struct cs_drawn_step *drawn = &canvas->drawing->steps[rank][number];
 	double begin = canvas->times[rank][number].begin,
 	       end = canvas->times[step->peer][drawn->peer_step].end;
+	size_t count, before = canvas->has_rounds ? segment_of(canvas, rank, number, &count) : 0;
+	if (canvas->has_rounds && count > 1) {
+		double part = SEGMENTS_PART / (double)(count - 1);
+		begin += part * (double)before;
+		end -= part * (double)(count - 1 - before);
+	}
 	fprintf(canvas->file, "<line class=\"m%zu\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\">"
 			      "<title>%d -&gt; %d, %zu bytes, round %u</title></line>\n",
 			      (size_t)step->note % COLORS,
@@ -275,6 +327,7 @@ cs_drawing_write_svg(const struct cs_drawing *drawing, const char *title,
 		canvas.from = canvas.from < 0 ? canvas.from : 0;
 		canvas.to = drawing->rounds;
 	}
+	canvas.has_rounds = !times;
 	canvas.scale = !times ? ROUND_WIDTH : canvas.to > canvas.from
 		       ? TIMES_WIDTH / (canvas.to - canvas.from) : 1;
 	write_head(&canvas, title);
@@ -285,6 +338,7 @@ cs_drawing_write_svg(const struct cs_drawing *drawing, const char *title,
 	write_lines(&canvas);
 	for (int rank = 0; rank < drawing->ranks; rank++)
 		write_rank(&canvas, rank);
+	write_legend(&canvas);
 	fputs("</svg>\n", file);
 	free_times(own, drawing->ranks);
 	return CS_OK;

@@ -114,7 +114,7 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table
 	else if (!bar)
 		fprintf(out, "yes: this decides\n");
 	else if (row->why == CS_WHY_FORCED)
-		fprintf(out, "cannot be done (%s): the host\n", bar);
+		fprintf(out, "cannot be done (%s): the MPI\n", bar);
 	else
 		fprintf(out, "no: %s\n", bar);
 	*is_decided |= !bar || row->why == CS_WHY_FORCED;
@@ -162,7 +162,7 @@ explain_model(FILE *out, const struct cs_selector *selector, const struct cs_fac
 		fprintf(out, "says nothing\n    no: %s\n", cs_predict_not(selector->model, facts));
 		return;
 	}
-	fprintf(out, "%s %.2f us, host %.2f us, model's error %zu.%zu %%\n    %s\n",
+	fprintf(out, "%s %.2f us, the MPI %.2f us, model's error %zu.%zu %%\n    %s\n",
 		prediction.best ? prediction.best->name : "no plan", (double)prediction.ps * 1e-6,
 		(double)prediction.host_ps * 1e-6, selector->model->fit_error / 10,
 		selector->model->fit_error % 10, *is_decided ? "fits, but what stands above decides"
@@ -188,7 +188,7 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 	const char *refused = choice.algorithm
 			      ? cs_predict_refusal(choice.algorithm, facts, choice.params) : NULL;
 	if (refused)
-		fprintf(out, "   but its plan refuses this call (%s): the host serves it%s\n",
+		fprintf(out, "   but its plan refuses this call (%s): the MPI serves it%s\n",
 			refused, choice.algorithm->inner ? " between nodes" : "");
 	cs_explain_node(selector, facts, out);
 }
@@ -242,7 +242,7 @@ explain_rows(FILE *out, const struct cs_selector *selector, const struct cs_fact
 	if (!is_model_told)
 		explain_model(out, selector, facts, &is_decided);
 	if (!is_decided)
-		fputs("  none fits: the host\n", out);
+		fputs("  none fits: the MPI\n", out);
 	if (left)
 		fprintf(out, "  %d more do not fit: --all\n", left);
 }
@@ -257,7 +257,7 @@ origin_of(const struct cs_selector *selector, const struct cs_facts *facts,
 	if (choice->why != CS_WHY_TRIED)
 		return choice->reason;
 	if (!choice->algorithm)
-		return "the MPI underneath";
+		return "the MPI";
 	if (!strcmp(choice->algorithm->name, "hier:host"))
 		return "node memory, the MPI between nodes";
 	if (selector->model &&

@@ -420,7 +420,7 @@ cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts)
 		return CS_NOT_WITH_MESSAGES;
 	struct bracket bracket = bracket_of(model, facts);
 	if (!bracket.below || !bracket.above)
-		return "the host's cost was not measured with as many ranks per node, on fewer and "
+		return "the MPI's cost was not measured with as many ranks per node, on fewer and "
 		       "on more nodes";
 	return NULL;
 }

@@ -128,7 +128,7 @@ take_host(struct cs_reader *reader, const struct cs_yaml *node, struct cs_site_m
 	model->hosts = hosts;
 	struct cs_host_cost *cost = &hosts[model->host_count++];
 	*cost = (struct cs_host_cost){ .ranks = 1, .nodes = 1 };
-	if (CS_TAKE_MAP(reader, node, "what the host takes", keys, cost) &&
+	if (CS_TAKE_MAP(reader, node, "what the MPI takes", keys, cost) &&
 	    cost->ranks % cost->nodes)
 		cs_reader_complain(reader, node, "found %d ranks on %d nodes, expected equally "
 						 "many on each", cost->ranks,

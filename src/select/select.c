@@ -150,7 +150,7 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 		if (is_own || !facts->is_nonblocking)
 			cs_log_warn(&selector->has_warned[facts->coll + is_own * CS_COLL_COUNT],
 				    "select: %s asks for %s, which does not serve this call (%s); "
-				    "such calls go to the MPI underneath" CS_UNMET,
+				    "such calls go to the MPI" CS_UNMET,
 				    forcing->variable, row->use.algorithm->name, bar,
 				    cs_coll_name((int)facts->coll + is_own * CS_NONBLOCKING));
 	} else {

@@ -26,7 +26,9 @@
 enum { DONE = 0, WRONG_FILE = 1, WRONG_USE = 2 };
 
 static const char usage[] =
-	"usage: collshim-info                     the four lists that follow\n"
+	"usage: collshim-info                     this machine, what is set, which tuning is in "
+	"force\n"
+	"       collshim-info --all               the four lists that follow\n"
 	"       collshim-info --settings          COLLSHIM_* variables: meaning, default, value "
 	"here\n"
 	"       collshim-info --limits            limits of the tuning: meaning, value, origin\n"
@@ -104,7 +106,7 @@ wrong_use(const char *format, ...)
 	return WRONG_USE;
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void
 print_needs(const struct cs_needs *needs)
@@ -126,7 +128,7 @@ print_algorithms(void)
 	const struct cs_algorithm *algorithm;
 	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
 		if (algorithm->coll != last)
-			printf("  %s (bytes: %s)\n    host: the MPI underneath, always possible\n",
+			printf("  %s (bytes: %s)\n    host: the MPI itself, always possible\n",
 			       cs_colls[algorithm->coll].name,
 			       cs_colls[algorithm->coll].bytes_meaning);
 		last = algorithm->coll;
@@ -146,12 +148,18 @@ static void
 print_all(const struct request *request, const struct cs_settings *settings,
 	  const struct cs_selector *selector, const struct cs_machine *machine)
 {
-	bool shows_all = !request->shows_settings && !request->shows_limits &&
-			 !request->shows_algorithms && !request->shows_tuning;
-	if (shows_all)
+	bool shows_all = request->has_all,
+	     is_short = !shows_all && !request->shows_settings && !request->shows_limits &&
+			!request->shows_algorithms && !request->shows_tuning;
+	if (shows_all || is_short)
 		printf("collshim %s\nmachine: host %s, %zu core%s, cpu %s\n", CS_VERSION,
 		       machine->host, machine->cores, machine->cores == 1 ? "" : "s",
 		       *machine->cpu ? machine->cpu : "not known");
+	if (is_short) {
+		puts("variables that are set:");
+		if (!cs_settings_print_set(stdout, settings))
+			puts("  none");
+	}
 	if (shows_all || request->shows_settings) {
 		puts("settings:");
 		cs_settings_print(stdout, settings);
@@ -164,10 +172,14 @@ print_all(const struct request *request, const struct cs_settings *settings,
 		puts("algorithms:");
 		print_algorithms();
 	}
-	if (shows_all || request->shows_tuning) {
+	if (shows_all || is_short || request->shows_tuning) {
 		puts("tuning, first file first:");
 		cs_selector_print_sources(selector, stdout);
 	}
+	if (is_short)
+		puts("more: --explain allreduce:8K (which algorithm serves a call, and why),\n"
+		     "      --doctor (what would be used on this node, and why not more),\n"
+		     "      --settings, --limits, --algorithms, --tuning, or --all of these");
 }
 
 /* ---- explain --------------------------------------------------------------------------------- */
@@ -459,8 +471,9 @@ check_request(const struct request *request)
 		return wrong_use("--skew belongs to --explain");
 	if (request->wire && !request->explain)
 		return wrong_use("--wire belongs to --explain");
-	if (request->has_all && !request->explain)
-		return wrong_use("--all belongs to --explain");
+	if (request->has_all && !request->explain &&
+	    (shows || request->check || request->draw || request->is_doctor || request->is_json))
+		return wrong_use("--all belongs to --explain, or is asked for alone");
 	if (request->has_imbalance && !request->explain)
 		return wrong_use("--imbalance belongs to --explain");
 	if (request->is_json &&

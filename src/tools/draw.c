@@ -120,7 +120,7 @@ refuse_algorithm(const struct picture *picture, enum cs_coll coll, const char *n
 	if (!*name)
 		add(&pen, "expected %s:ALGORITHM", cs_colls[coll].name);
 	else if (!strcmp(name, "host"))
-		add(&pen, "host is the MPI underneath, whose steps are not known here");
+		add(&pen, "host is the MPI itself, whose steps are not known here");
 	else if (algorithm && algorithm->inner)
 		add(&pen, "%s shares memory on its nodes and is no plan; between nodes it is "
 			  "--draw %s:%s", name,

@@ -52,7 +52,7 @@ print_file(const char *path)
 			printf("on %s%s%s:\n  %-20s %-12s %-6s %-6s %-6s %8s %8s %-10s %-8s %s\n",
 			       block->measured_on, block->mpi ? ", with " : "",
 			       block->mpi ? block->mpi : "", "collective", "bytes", "ranks",
-			       "nodes", "ppn", "host/it", "calls", "date", "version", "algorithm");
+			       "nodes", "ppn", "MPI/it", "calls", "date", "version", "algorithm");
 		shown = block;
 		for (unsigned before = 1; before < tuning->rules[i].line; before++)
 			line = strchr(line, '\n') + 1;

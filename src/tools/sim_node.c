@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define COLUMNS 5
-#define SHOWN_RANKS 1024
+#define MOST_RANKS 1024
+#define NEVER (MOST_RANKS + 1)
 
 static const enum cs_coll colls[] = { CS_BARRIER, CS_BCAST, CS_REDUCE, CS_ALLREDUCE,
 				      CS_ALLGATHER, CS_ALLTOALL, CS_GATHER, CS_SCATTER };
@@ -35,13 +36,13 @@ cs_tool_read_levels(const char *text, struct cs_node_groups *levels)
 	for (int i = 0; i < 3; i++) {
 		char *end;
 		long number = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : 0;
-		if (number < 1 || number > SHOWN_RANKS || *end != (i < 2 ? 'x' : '\0'))
+		if (number < 1 || number > MOST_RANKS || *end != (i < 2 ? 'x' : '\0'))
 			return false;
 		all *= number;
 		*into[i] = (int)number;
 		text = end + 1;
 	}
-	return all <= SHOWN_RANKS;
+	return all <= MOST_RANKS;
 }
 
 /* The model of a file that holds on this machine, else its first. */
@@ -86,25 +87,24 @@ choose_columns(struct table *table)
 	columns[(*count)++] = table->ranks;
 }
 
-/* Calls `look` with half and double of each assumed value, and the value's name with /2 or *2. */
-static void
-vary(const struct table *table,
-     void (*look)(const struct table *table, const struct cs_node_model *model, const char *what,
-		  void *state), void *state)
+/* The next model with half or double of an assumed value, and the value's name with /2 or *2. *at
+ * is 0 before the first. */
+static bool
+vary(const struct table *table, int *at, struct cs_node_model *model, char what[48])
 {
-	for (int i = 0; i < CS_NODE_VALUES; i++)
-		for (int is_double = 0; is_double < 2 && table->assumed >> i & 1; is_double++) {
-			struct cs_node_model model = table->model;
-			int64_t *value = cs_node_value_of(&model, i);
-			/* Rates are kept as times. */
-			bool grows = is_double == (cs_node_values[i].unit != CS_NODE_RATE);
-			char what[48];
-			*value = grows ? *value * 2 : *value / 2 + 1;
-			cs_node_model_settle(&model, ~(1u << i));
-			snprintf(what, sizeof what, "%s%s", cs_node_values[i].name,
-				 is_double ? "*2" : "/2");
-			look(table, &model, what, state);
-		}
+	while (*at < 2 * CS_NODE_VALUES && !(table->assumed >> *at / 2 & 1))
+		*at += 2;
+	if (*at >= 2 * CS_NODE_VALUES)
+		return false;
+	int index = *at / 2, is_double = (*at)++ % 2;
+	*model = table->model;
+	int64_t *value = cs_node_value_of(model, index);
+	/* Rates are kept as times. */
+	bool grows = is_double == (cs_node_values[index].unit != CS_NODE_RATE);
+	*value = grows ? *value * 2 : *value / 2 + 1;
+	cs_node_model_settle(model, ~(1u << index));
+	snprintf(what, 48, "%s%s", cs_node_values[index].name, is_double ? "*2" : "/2");
+	return true;
 }
 
 struct cell {
@@ -115,55 +115,30 @@ struct cell {
 	char changes[512]; /* names that decide otherwise, with commas */
 };
 
-static void
-compare_cell(const struct table *table, const struct cs_node_model *model, const char *what,
-	     void *state)
-{
-	struct cell *cell = state;
-	struct cs_node_price price;
-	size_t used = strlen(cell->changes);
-	cs_node_price(model, &table->groups, cell->ranks, cell->coll, cell->bytes, &price);
-	if (cs_node_wants_levels(&price) != cs_node_wants_levels(&cell->price))
-		snprintf(cell->changes + used, sizeof cell->changes - used, "%s%s",
-			 used ? ", " : "", what);
-}
-
 static struct cell
 price_cell(const struct table *table, enum cs_coll coll, size_t bytes, int ranks)
 {
 	struct cell cell = { .coll = coll, .bytes = bytes, .ranks = ranks };
+	struct cs_node_price price;
+	struct cs_node_model model;
+	char what[48];
 	cs_node_price(&table->model, &table->groups, ranks, coll, bytes, &cell.price);
-	vary(table, compare_cell, &cell);
+	for (int at = 0; vary(table, &at, &model, what);) {
+		size_t used = strlen(cell.changes);
+		cs_node_price(&model, &table->groups, ranks, coll, bytes, &price);
+		if (cs_node_wants_levels(&price) != cs_node_wants_levels(&cell.price))
+			snprintf(cell.changes + used, sizeof cell.changes - used, "%s%s",
+				 used ? ", " : "", what);
+	}
 	return cell;
 }
 
-struct border {
-	enum cs_coll coll;
-	int low, high; /* ranks; SHOWN_RANKS + 1: never */
-	char low_by[48], high_by[48];
-};
-
+/* From how many ranks on levels gain at the smallest size; NEVER if they do not. */
 static int
 border_of(const struct table *table, const struct cs_node_model *model, enum cs_coll coll)
 {
 	int ranks = cs_node_border(model, &table->groups, table->ranks, coll, sizes[0]);
-	return ranks ? ranks : SHOWN_RANKS + 1;
-}
-
-static void
-compare_border(const struct table *table, const struct cs_node_model *model, const char *what,
-	       void *state)
-{
-	struct border *border = state;
-	int ranks = border_of(table, model, border->coll);
-	if (ranks < border->low) {
-		border->low = ranks;
-		snprintf(border->low_by, sizeof border->low_by, "%s", what);
-	}
-	if (ranks > border->high) {
-		border->high = ranks;
-		snprintf(border->high_by, sizeof border->high_by, "%s", what);
-	}
+	return ranks ? ranks : NEVER;
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -178,7 +153,7 @@ put_us(char text[16], int64_t ps)
 static const char *
 border_text(char text[16], int ranks)
 {
-	snprintf(text, 16, ranks > SHOWN_RANKS ? "never" : "%d", ranks);
+	snprintf(text, 16, ranks == NEVER ? "never" : "%d", ranks);
 	return text;
 }
 
@@ -230,9 +205,28 @@ print_row(const struct table *table, enum cs_coll coll, size_t bytes)
 }
 
 static void
+print_border(const struct table *table, enum cs_coll coll)
+{
+	int ranks = border_of(table, &table->model, coll), low = ranks, high = ranks;
+	char what[48], low_by[48] = "as it is", high_by[48] = "as it is", texts[3][16];
+	struct cs_node_model model;
+	for (int at = 0; vary(table, &at, &model, what);) {
+		int found = border_of(table, &model, coll);
+		if (found < low)
+			memcpy(low_by, what, sizeof what);
+		if (found > high)
+			memcpy(high_by, what, sizeof what);
+		low = found < low ? found : low;
+		high = found > high ? found : high;
+	}
+	fprintf(table->out, "  %-10s%5s; %s to %s (%s, %s)\n", cs_colls[coll].name,
+		border_text(texts[0], ranks), border_text(texts[1], low),
+		border_text(texts[2], high), low_by, high_by);
+}
+
+static void
 print_text(const struct table *table)
 {
-	char low[16], high[16], own[16];
 	print_values(table);
 	fprintf(table->out, "%-15s", "");
 	for (int i = 0; i < table->column_count; i++)
@@ -244,17 +238,8 @@ print_text(const struct table *table)
 				print_row(table, colls[i], sizes[k]);
 	fputs("ranks from which on levels gain 10 % at 8 bytes; and with half or double\n",
 	      table->out);
-	for (size_t i = 0; i < sizeof colls / sizeof *colls; i++) {
-		int ranks = border_of(table, &table->model, colls[i]);
-		struct border border = { .coll = colls[i], .low = ranks, .high = ranks };
-		vary(table, compare_border, &border);
-		fprintf(table->out, "  %-10s%5s; %s to %s", cs_colls[colls[i]].name,
-			border_text(own, ranks), border_text(low, border.low),
-			border_text(high, border.high));
-		fprintf(table->out, *border.low_by || *border.high_by ? " (%s, %s)\n" : "\n",
-			*border.low_by ? border.low_by : "as it is",
-			*border.high_by ? border.high_by : "as it is");
-	}
+	for (size_t i = 0; i < sizeof colls / sizeof *colls; i++)
+		print_border(table, colls[i]);
 	fprintf(table->out, "single copy: at most %d readers of one owner at once\n",
 		cs_node_readers(&table->model));
 }

@@ -472,11 +472,14 @@ cs_node_fans(char text[CS_NODE_FANS_TEXT], const struct cs_node_way *way)
 {
 	const int *up = way->up, *down = way->down;
 	bool has_up = up[0] || up[1] || up[2], has_down = down[0] || down[1] || down[2];
-	int length = snprintf(text, CS_NODE_FANS_TEXT, has_up ? "%d/%d/%d up%s" : "", up[0], up[1],
-			      up[2], has_down ? ", " : "");
+	size_t length = 0;
+	*text = '\0';
+	if (has_up)
+		length = (size_t)snprintf(text, CS_NODE_FANS_TEXT, "%d/%d/%d up%s", up[0], up[1],
+					  up[2], has_down ? ", " : "");
 	if (has_down)
-		snprintf(text + length, (size_t)(CS_NODE_FANS_TEXT - length), "%d/%d/%d down",
-			 down[0], down[1], down[2]);
+		snprintf(text + length, CS_NODE_FANS_TEXT - length, "%d/%d/%d down", down[0],
+			 down[1], down[2]);
 	return text;
 }
 

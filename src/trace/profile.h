@@ -1,4 +1,4 @@
-/* trace/profile.h — a profile (COLLSHIM_PROFILE): the MPI underneath does everything, and each
+/* trace/profile.h — a profile (COLLSHIM_PROFILE): the MPI does everything, and each
  * rank's other MPI calls are timed beside its collectives.
  *
  *   app -> libcollshim.so -> collshim-profile.so -> the MPI

@@ -541,6 +541,35 @@ cs_report_rank_moving(const struct cs_report_rank *rank)
 	return rank->known_ns > rank->waiting ? rank->known_ns - rank->waiting : 0;
 }
 
+static bool
+is_of_trial(const struct cs_report_row *row, const struct cs_report_trial *trial)
+{
+	return row->coll == trial->coll && !row->is_deferred &&
+	       !strcmp(row->algorithm, trial->ways[trial->serving].algorithm) &&
+	       (row->bin == CS_REPORT_UNKNOWN || (cs_report_bin_low(row->bin) <= trial->last &&
+						  (cs_report_bin_high(row->bin) > trial->low ||
+						   row->bin == 0)));
+}
+
+/* Mean time of a call that the serving algorithm made in the run, over all ranks, without waiting
+ * for late ranks as far as that is known; UINT64_MAX: none is counted. A trial times a call until
+ * all ranks have left it; in a program ranks may leave a call that others are still in, and the
+ * next one begins meanwhile. */
+static uint64_t
+mean_in_run(const struct cs_report_trial *trial)
+{
+	uint64_t sum = 0, calls = 0;
+	for (uint32_t i = 0; i < cs_report_all.line_count; i++) {
+		const struct cs_report_line *line = &cs_report_all.lines[i];
+		if (!is_of_trial(line->row, trial))
+			continue;
+		sum += line->known_ns ? cs_report_scale(line->time.sum, cs_report_moving_ns(line),
+							line->known_ns) : line->time.sum;
+		calls += line->calls_all;
+	}
+	return calls ? sum / calls : UINT64_MAX;
+}
+
 bool
 cs_report_trial_gain(const struct cs_report_trial *trial, int64_t *gain_ns)
 {
@@ -551,7 +580,12 @@ cs_report_trial_gain(const struct cs_report_trial *trial, int64_t *gain_ns)
 			host = trial->ways[i].nanoseconds;
 	if (!host || !serving->nanoseconds || !strcmp(serving->algorithm, "host"))
 		return false;
-	__int128 gain = ((__int128)host - serving->nanoseconds) * calls - trial->regret_ns;
+	/* If calls overlap, the MPI's are taken to take as much longer as in the trials. */
+	uint64_t mean = mean_in_run(trial);
+	__int128 gain = ((__int128)host - serving->nanoseconds) * calls;
+	if (mean < serving->nanoseconds)
+		gain = gain * mean / serving->nanoseconds;
+	gain -= trial->regret_ns;
 	*gain_ns = gain > INT64_MAX ? INT64_MAX : gain < INT64_MIN ? INT64_MIN : (int64_t)gain;
 	return true;
 }

@@ -194,8 +194,9 @@ cs_report_trial_is_bounded(const struct cs_report_trial *trial)
 	return trial->last < CS_INF - 1;
 }
 
-/* Gain by trials in so many calls of the class: the MPI's time less the serving algorithm's,
- * less the time of trying. False: the MPI was not tried, or serves. */
+/* Gain by trials in the calls of the class: the MPI's time less the serving algorithm's, in the
+ * proportion that calls in the run have to those of the trials, if they are shorter; less the time
+ * of trying. False: the MPI was not tried, or serves. */
 bool cs_report_trial_gain(const struct cs_report_trial *trial, int64_t *gain_ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* wire/host.h — what the core borrows from the MPI underneath. comm/ fills it; the core never sees
+/* wire/host.h — what the core borrows from the MPI. comm/ fills it; the core never sees
  * mpi.h.
  *
  * "Leaders" is a communicator with one rank per node, in node order, that belongs to one team; only

@@ -130,7 +130,8 @@ TEST(a_time_line_has_arrows_and_boxes)
 	assert_contains(text, "<title>rank 1: copy 16 in 2</title>");
 	assert_contains(text, "<title>rank 1: reduce 24</title>");
 	assert_contains(text, ">round 1</text>");
-	assert_int_equal(count_of(text, "<line class=\"m0\""), 1);
+	assert_int_equal(count_of(text, "<line class=\"m0\""), 1 + 1); /* one of the legend */
+	assert_contains(text, ">reduction</text>");
 	assert_int_equal(count_of(text, "<rect class="), 2);
 	assert_int_equal(count_of(text, "<line class=\"rank\""), 2);
 	assert_string_equal(text + strlen(text) - 7, "</svg>\n");
@@ -151,9 +152,9 @@ write_times(const struct cs_drawing *drawing, FILE *file)
 TEST(given_times_say_where_arrows_begin_and_end)
 {
 	char *text = written(pair, 2, write_times);
-	assert_contains(text, "<line class=\"m0\" x1=\"70.0\" y1=\"76\" x2=\"870.0\" y2=\"116\">");
-	assert_contains(text, "<rect class=\"copy\" x=\"170.0\" y=\"110\" width=\"200.0\"");
-	assert_contains(text, "<rect class=\"reduce\" x=\"870.0\" y=\"110\" width=\"200.0\"");
+	assert_contains(text, "<line class=\"m0\" x1=\"70.0\" y1=\"94\" x2=\"870.0\" y2=\"134\">");
+	assert_contains(text, "<rect class=\"copy\" x=\"170.0\" y=\"128\" width=\"200.0\"");
+	assert_contains(text, "<rect class=\"reduce\" x=\"870.0\" y=\"128\" width=\"200.0\"");
 	assert_contains(text, ">0 us</text>");
 	assert_contains(text, ">10 us</text>");
 	free(text);
@@ -277,6 +278,33 @@ TEST(a_call_is_drawn)
 	free(text);
 }
 
+/* Eight segments on their way from rank 0: arrows that begin and end at other places. */
+TEST(segments_lie_side_by_side)
+{
+	char complaint[CS_DRAW_COMPLAINT], *text = NULL;
+	size_t bytes = 0;
+	struct cs_draw_request request = request_for("bcast:chain", 2);
+	char *const words[] = { "segment=1K" };
+	request.has_bytes = true;
+	request.bytes = 8 << 10;
+	request.words = words;
+	request.word_count = 1;
+	request.svg = "-";
+	request.text = open_memstream(&text, &bytes);
+	assert_int_equal(cs_tools_draw(&request, complaint), 0);
+	fclose(request.text);
+	char line[96];
+	for (int i = 0; i < 8; i++) {
+		double from = 70 + 150 * 0.4 / 7 * i;
+		snprintf(line, sizeof line, "x1=\"%.1f\" y1=\"94\" x2=\"%.1f\" y2=\"134\"",
+			 from, from + 150 * (0.7 - 0.4));
+		assert_contains(text, line);
+	}
+	assert_contains(text, ">bcast:chain, 2 ranks, root 0, 8K bytes, segment=1K, window=4<");
+	assert_contains(text, ">1 round, 8 messages");
+	free(text);
+}
+
 TEST(an_svg_may_go_where_the_text_would)
 {
 	char *text = NULL, complaint[CS_DRAW_COMPLAINT];
@@ -311,7 +339,7 @@ TEST(what_cannot_be_drawn_is_refused_with_a_word_of_help)
 		{ .what = "", .complaint = "\"\" is no collective" },
 		{ .what = "bcast:binomal", .complaint = "is no algorithm of bcast (did you mean "
 							"binomial?)" },
-		{ .what = "bcast:host", .complaint = "host is the MPI underneath" },
+		{ .what = "bcast:host", .complaint = "host is the MPI itself" },
 		{ .what = "bcast:hier:host", .complaint = "is no plan; can be drawn: " },
 		{ .what = "bcast:hier:binomial", .complaint = "between nodes it is --draw "
 							      "bcast:binomial" },

@@ -247,7 +247,7 @@ TEST(a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host)
 	assert_int_equal(count_lines(text), 1);
 	assert_contains(text, "COLLSHIM_BCAST asks for hier:host, which does not serve this call "
 			      "(one rank per "
-			      "node); such calls go to the MPI underneath [unmet:bcast]");
+			      "node); such calls go to the MPI [unmet:bcast]");
 	cs_selector_destroy(selector);
 }
 
@@ -988,6 +988,8 @@ TEST(whatever_can_change_a_choice_changes_the_digest)
 				      "11us}}\n"),
 		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 2, cost: {1K: "
 				      "10us}}\n"),
+		HEAD "node_models:\n" BLOCK("n") "    kind: epyc\n    values: {gap: 0.25}\n",
+		HEAD "node_models:\n" BLOCK("n") "    kind: epyc\n    values: {gap: 0.26}\n",
 		HEAD "blocks:\n" BLOCK("b") "    machine: {host: elsewhere}\n"
 					    "    rules: [{collective: bcast, use: ring}]\n",
 	};
@@ -1204,13 +1206,13 @@ TEST(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call)
 						   "\"nonsense\" is no");
 	assert_contains(printed, "  hier:host: no: one rank per node\n");
 	assert_contains(printed, "\n-> host (no rule); the same for 0 <= bytes < inf\n");
-	assert_contains(printed, "  none fits: the host\n");
+	assert_contains(printed, "  none fits: the MPI\n");
 	cs_selector_destroy(selector);
 	selector = make_forced(NULL, CS_BCAST, "hier:host");
 	assert_contains(explain(selector, &alone), "  forced by COLLSHIM_BCAST: use "
 						   "hier:host:chunk=64K\n"
 						   "    cannot be done (one rank per node): the "
-						   "host\n");
+						   "MPI\n");
 	assert_contains(printed, "-> host (one rank per node)");
 	cs_selector_destroy(selector);
 }
@@ -1222,7 +1224,7 @@ TEST(explaining_says_which_calls_a_plan_refuses)
 	assert_contains(explain(selector, &facts), "-> ring (forced by COLLSHIM_BCAST); the same "
 						   "for 0 <= bytes < inf\n"
 						   "   but its plan refuses this call (it is 4711 "
-						   "bytes): the host serves it\n");
+						   "bytes): the MPI serves it\n");
 	facts.bytes = 4712;
 	assert_null(strstr(explain(selector, &facts), "refuses"));
 	cs_selector_destroy(selector);

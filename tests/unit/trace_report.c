@@ -283,6 +283,16 @@ TEST(trials_are_shown_by_class)
 	assert_non_null(strstr(line_with(json, "gatherv\", \"bytes_low\": null"),
 			       "\"bytes_high\": null, \"ranks\": 4, \"nodes\": 2, "));
 	free(json);
+	/* Calls that took 130 ns in the run, a quarter of the trials', can have won a quarter. */
+	for (int size = 64; size < 512; size *= 2)
+		count(cs_report_row(CS_BCAST, (size_t)size, false, "hier:host", "gain"), 10, 0,
+		      1300);
+	count(cs_report_row(CS_BCAST, 512, false, "hier:host", "gain"), 10, 0, 99999);
+	count(cs_report_row(CS_BCAST, 64, true, "host", "gain"), 10, 0, 99999);
+	json = rendered(cs_report_json);
+	assert_non_null(strstr(line_with(json, "\"changed_at\": 21"),
+			       "\"gain_seconds\": 0.000208800, "));
+	free(json);
 	while (cs_report_trial(-1, &trial) >= 0)
 		continue;
 	assert_int_equal(cs_report_trial(first, &trial), first);

@@ -8,7 +8,7 @@ import sys
 
 from collshim.failure import Failure
 from collshim.files import write_whole
-from collshim.reporting import page, recorded
+from collshim.reporting import bench, page, recorded
 from collshim.reporting.advice import advice, verdict
 from collshim.reporting.draw import seconds_text
 from collshim.reporting.tables import tables
@@ -20,15 +20,19 @@ collshim-report - shows what a run's collectives did: a page for a browser, and 
   collshim-report RUN.json [-o RUN.html]           the report of COLLSHIM_REPORT=RUN.json
   collshim-report RUN.json ARRIVALS...             with the arrivals of all calls
   collshim-report ARRIVALS... [-o FILE.html]       files of COLLSHIM_ARRIVALS: tables
+  collshim-report BENCH.json... [-o FILE.svg]      what collshim-bench --json has measured: curves
 
   -o FILE            the page; default for a report: its name with .html, which is replaced. "-":
                      standard output, and nothing else there
+  --svg              of a bench's: the curves alone, as in a file that is named .svg
+  --collectives LIST of a bench's: these alone, with commas
   --json             prints what was measured of arrivals as JSON, or the report with the names of
                      its call sites
   --min-lat NS       a message's least time, for the imbalance factors of arrivals; default: half
                      of the shortest round trip between two nodes
   --version, --help
 """
+BENCH = "collshim-bench"    # a key of its files
 say = speaker("collshim-report")
 
 
@@ -41,6 +45,8 @@ def parse(words):
     parser = Parser(prog="collshim-report", add_help=False, allow_abbrev=False)
     parser.add_argument("files", nargs="*")
     parser.add_argument("-o", dest="out")
+    parser.add_argument("--collectives")
+    parser.add_argument("--svg", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--min-lat", type=int, default=0)
     parser.add_argument("--help", "-h", action="store_true")
@@ -52,6 +58,8 @@ def parse(words):
 
 
 def is_recording(path):
+    if path == "-":
+        return False
     try:
         with open(path, "rb") as file:
             return not file.read(1) == b"{"
@@ -59,20 +67,24 @@ def is_recording(path):
         return not path.endswith(".json")
 
 
-def read_report(path):
+def read(path):
+    """The object in a file of JSON; "-": standard input."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(0 if path == "-" else path, encoding="utf-8", errors="replace") as file:
             data = json.load(file)
     except OSError as error:
         raise Failure(1, "%s cannot be read: %s" % (path, error.strerror))
     except ValueError as error:
         raise Failure(1, "%s is no report: %s" % (path, error))
-    if not isinstance(data, dict) or not isinstance(data.get("rows"), list):
+    return data if isinstance(data, dict) else {}
+
+
+def check_report(path, data):
+    if not isinstance(data.get("rows"), list):
         raise Failure(1, "%s is no report of COLLSHIM_REPORT" % path)
     if data.get("version") != 2:
         raise Failure(1, "%s has version %s of the report; known is 2 (collshim %s wrote it)" % (
             path, data.get("version", 1), data.get("collshim")))
-    return data
 
 
 def summary(data):
@@ -104,8 +116,23 @@ def show_arrivals(args, files):
                                              "node": files.node}}))
 
 
-def show_report(args, path, files):
-    data = read_report(path)
+def show_benches(args, paths, benches):
+    for path, data in zip(paths, benches):
+        bench.check(path, data)
+        if len(benches) > 1 and (data.get("overlap") or data.get("imbalance")):
+            raise Failure(2, "%s: a file of --overlap or --imbalance goes alone" % path)
+    colls = args.collectives.split(",") if args.collectives else None
+    for coll in colls or ():
+        if not any(case["collective"] == coll for data in benches for case in data["cases"]):
+            raise Failure(2, "--collectives: %s was not measured" % coll)
+    out = args.out or os.path.splitext(paths[0])[0] + (".svg" if args.svg else ".html")
+    put(out, (bench.drawn if args.svg or out.endswith(".svg") else bench.html)(benches, colls))
+    if not args.out:
+        print("page: " + printable(out))
+
+
+def show_report(args, path, data, files):
+    check_report(path, data)
     if files:
         data["arrivals"], calls = recorded.measured(files, args.min_lat)
         data["lateness"] = recorded.lateness(files, calls) or data.get("lateness")
@@ -129,12 +156,21 @@ def run(words):
     if not args.files:
         raise Failure(2, "no file was named\nTry: collshim-report --help")
     reports = [path for path in args.files if not is_recording(path)]
+    read_ones = [read(path) for path in reports]
+    are_benches = [BENCH in data for data in read_ones]
+    if reports and all(are_benches):
+        if len(reports) < len(args.files) or args.json:
+            raise Failure(2, "a file of collshim-bench goes with no others, nor with --json")
+        show_benches(args, reports, read_ones)
+        return 0
+    if args.collectives or args.svg:
+        raise Failure(2, "--collectives and --svg are of files of collshim-bench")
     if len(reports) > 1:
         raise Failure(2, "one report at a time: %s, %s" % tuple(reports[:2]))
     paths = [path for path in args.files if path not in reports]
     files = recorded.Files(paths, lambda path, text: say("%s: %s" % (path, text)))
     if reports:
-        show_report(args, reports[0], files if files.files else None)
+        show_report(args, reports[0], read_ones[0], files if files.files else None)
     elif files.files:
         show_arrivals(args, files)
     return 1 if files.unusable else 0

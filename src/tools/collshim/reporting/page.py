@@ -314,8 +314,9 @@ needs; moving is the rest. On one node it is known of all calls that the library
 calls by samples (a communicator's first 64 and each 17th after them), and where only a part is
 known, the whole time is divided by that part. Means are over ranks; a number's title has least and
 most. The gain is (the MPI's time of a call - the serving algorithm's) x calls, less the time of
-trying, of the classes of calls that live choice compared on rank 0. What counting costs is in
-docs/report.md; without COLLSHIM_REPORT nothing of it is done."""
+trying, of the classes of calls that live choice compared on rank 0; less in proportion where the
+run's calls were shorter than those that were compared, since calls overlap. What counting
+costs is in docs/report.md; without COLLSHIM_REPORT nothing of it is done."""
 
 
 def html(data):

@@ -33,7 +33,7 @@ class Rule:
         self.facts = dict(pair.split(": ") for pair in conditions.split(", ") if ": " in pair)
 
     def __str__(self):
-        return "%s: %s %.1f us, host %.1f us, %d calls" % (
+        return "%s: %s %.1f us, the MPI %.1f us, %d calls" % (
             self.conditions.replace("collective: ", ""), self.use, self.ns / 1e3,
             self.host_ns / 1e3, self.calls)
 
@@ -100,7 +100,7 @@ class Runs:
         self.args, self.tools = args, tools
         self.at = program_at(args.words, args.program)
         self.info = Info(tools.info.path, os.environ.get("COLLSHIM_TUNING", "builtin"))
-        self.times = {"the host": [], "the library": []}
+        self.times = {"the MPI": [], "the library": []}
         self.report = None
         self.started = time.monotonic()
         self.first = learnt(args.out)
@@ -128,7 +128,7 @@ class Runs:
         elif done.code != 0:
             raise Failure(1, "run %d under %s failed: %s; %s; %s" % (
                 number, who, done.words(), self.state(),
-                "try the command by hand" if who == "the host" else
+                "try the command by hand" if who == "the MPI" else
                 "docs/find-a-bug.md has what to do if it only fails so"))
         else:
             self.times[who].append(done.seconds)
@@ -140,16 +140,16 @@ class Runs:
         return "learnt rules in %s: %d" % (self.args.out, len(learnt(self.args.out)))
 
     def run_all(self):
-        """The host and the library by turns, until a run changes no verdict."""
+        """The MPI and the library by turns, until a run changes no verdict."""
         before = self.first
         for number in range(1, (self.args.runs or MOST_RUNS) + 1):
-            if not self.run(number, "the host") or not self.run(number, "the library"):
+            if not self.run(number, "the MPI") or not self.run(number, "the library"):
                 return
             now = learnt(self.args.out)
             new = [rule for key, rule in now.items()
                    if key not in before or vars(before[key]) != vars(rule)]
-            say("run %d: host %.2f s, library %.2f s, learnt: %s" % (
-                number, self.times["the host"][-1], self.times["the library"][-1],
+            say("run %d: the MPI %.2f s, library %.2f s, learnt: %s" % (
+                number, self.times["the MPI"][-1], self.times["the library"][-1],
                 len(new) or "nothing new"))
             for rule in new:
                 say("  %s" % rule)
@@ -184,7 +184,7 @@ class Runs:
                                                                    for one in seconds)))
         if all(self.times.values()):
             host, ours = (statistics.median(seconds) for seconds in self.times.values())
-            print("host / library, of the medians: %.2f" % (host / ours))
+            print("the MPI / library, of the medians: %.2f" % (host / ours))
         is_used = self.report and any(row["why"].startswith("learnt") for row in self.report.rows)
         if not decided and not is_used:
             say("nothing was to be decided: " + (
@@ -200,7 +200,7 @@ class Runs:
             moved += before != rule.use
             print("%s; %s" % (rule, "as without the rule" if before == rule.use else
                               "in place of " + before))
-        print("%d of %d classes go another way; %.3f s less than by the host in these calls; "
+        print("%d of %d classes go another way; %.3f s less than by the MPI in these calls; "
               "use it: COLLSHIM_ADAPT_FILE=%s" % (
                   moved, len(decided), sum((rule.host_ns - rule.ns) * rule.calls
                                            for rule in decided.values()) / 1e9, self.args.out))

@@ -20,6 +20,8 @@ behind it. Each --mpirun is one shape; all ranks must see the folder of FILE.
 
   --minutes M        for all shapes together; what does not fit is not measured, and stays as it is
   --out FILE         the tuning file; FILE.state.json, written after every job, has what was seen
+  --svg FILE         curves of what was measured: each collective's candidates by size, the chosen
+                     ones marked
   --colls LIST       default: all of the library's
   --sizes LIST       default 8,1K,8K,64K,1M
   --imbalance PATTERN
@@ -31,8 +33,8 @@ behind it. Each --mpirun is one shape; all ranks must see the folder of FILE.
   --keep-going       when a job fails, do without what it measured; else the sweep ends there
   --repeats N        jobs in which the best candidates are measured again, default 3
   --margin PART      an algorithm gets a rule where each of these jobs' medians is
-                     faster by more than PART of the host's time and by more than the spread of
-                     the host's times, and the lower quartile of all rounds' ratios is more than 1,
+                     faster by more than PART of the MPI's time and by more than the spread of
+                     the MPI's times, and the lower quartile of all rounds' ratios is more than 1,
                      in single calls or in rows of 20, if it loses by more than PART / 2 in neither;
                      default 0.1, as in live choice. Then the rules run as a program would meet
                      them, all in one job and each collective alone: what loses there has no rule
@@ -54,10 +56,10 @@ its calls; a program begins at the launcher's first word that is one, or at WORD
 loggp measures what a message costs (collshim-bench --loggp); FILE gets all the numbers as JSON.
 
 Exit code: 0; 1 if a job failed or a file could not be written; 2 for wrong arguments; 3 if app has
-learnt nothing; 130 if it was stopped.
+learnt or sweep decided nothing; 130 if it was stopped.
 """
 SWEEP_ONLY = ("minutes", "colls", "sizes", "imbalance", "resume", "dry_run", "keep_going",
-              "repeats", "margin", "limit", "memory", "patience")
+              "repeats", "margin", "limit", "memory", "patience", "svg")
 APP_ONLY = ("runs", "program")
 
 
@@ -84,6 +86,7 @@ def new_parser():
     parser.add_argument("--imbalance", action="append", default=[])
     parser.add_argument("--runs", type=int)
     parser.add_argument("--program")
+    parser.add_argument("--svg")
     parser.add_argument("--build")
     for name in ("--info", "--bench", "--preload"):
         parser.add_argument(name)
@@ -149,6 +152,7 @@ def parse(argv):
         parser.error("--memory: bytes such as 256M, not '%s'" % args.memory)
     args.sizes = read_sizes(parser, args.sizes)
     args.out = os.path.abspath(args.out)
+    args.svg = os.path.abspath(args.svg) if args.svg else None
     return args
 
 

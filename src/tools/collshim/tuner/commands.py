@@ -11,7 +11,7 @@ from collshim import machine
 from collshim.failure import Failure
 from collshim.files import write_whole
 from collshim.texts import minutes_text, printable
-from collshim.tuner import app, say
+from collshim.tuner import app, plots, say
 from collshim.tuner.arguments import USAGE, parse, read_colls
 from collshim.tuner.jobs import remove_stale, run_job
 from collshim.tuner.rules import WRITTEN, tuning_text, write_tuning
@@ -26,15 +26,15 @@ class Stopped(Exception):
     pass
 
 
-def check_folder(out):
+def check_folder(out, option="--out"):
     """A file that cannot be written is known before anything is measured."""
     folder = os.path.dirname(out)
     if not os.path.isdir(folder):
-        raise Failure(2, "--out: no such folder: " + folder)
+        raise Failure(2, "%s: no such folder: %s" % (option, folder))
     if not os.access(folder, os.W_OK):
-        raise Failure(2, "--out: %s cannot be written to" % folder)
+        raise Failure(2, "%s: %s cannot be written to" % (option, folder))
     if os.path.exists(out) and not os.path.isfile(out):
-        raise Failure(2, "--out: %s is there and is no plain file" % out)
+        raise Failure(2, "%s: %s is there and is no plain file" % (option, out))
 
 
 def check_out(args):
@@ -111,7 +111,7 @@ def explain_plan(args, sweeps):
         print(printable("%s, %d ranks, %s: %s" % (shape_text(shape), shape["ranks"], shape["mpi"],
                                                   shape["mpirun"])))
         for coll in args.colls:
-            print("  %s: %s" % (coll, ", ".join(sweep.candidates[coll]) or "nothing but the host"))
+            print("  %s: %s" % (coll, ", ".join(sweep.candidates[coll]) or "nothing but the MPI"))
         print("  coarse: %d cases of about %g s in %d or more jobs, about %s; the best again, %d "
               "times, in what is left of %s" % (sum(len(item.question.cells) for item in items),
                          sweep.case_seconds("coarse"), longest,
@@ -122,6 +122,8 @@ def explain_plan(args, sweeps):
 def sweep_all(args, tools):
     args.colls = read_colls(args.colls, tools.info.collectives)
     check_out(args)
+    if args.svg:
+        check_folder(args.svg, "--svg")
     remove_stale(args.out)
     state = State(args, tools)
     tell_busy()
@@ -148,8 +150,10 @@ def sweep_all(args, tools):
     write_tuning(tuning_text(sweeps, args, tools, state, has_models), args, tools)
     state.data["is_finished"] = True
     state.write()
-    tell_end(args, sweeps, state, has_models)
-    return 1 if state.data["failures"] else 0
+    if args.svg:
+        plots.write(args.svg, args, sweeps)
+    is_decided = tell_end(args, sweeps, state, has_models)
+    return 1 if state.data["failures"] else 0 if is_decided else 3
 
 
 def minutes_needed(args, sweeps):
@@ -161,6 +165,7 @@ def minutes_needed(args, sweeps):
 
 
 def tell_end(args, sweeps, state, has_models):
+    """Was anything decided?"""
     if not has_models:
         say("this collshim-info knows no section `models`: it is left out")
     is_decided = False
@@ -184,6 +189,7 @@ def tell_end(args, sweeps, state, has_models):
         "written" if not state.data["failures"] else "written, with failures",
         minutes_text(state.spent()), args.out,
         state.path))
+    return is_decided
 
 
 def tune_app(args, tools):

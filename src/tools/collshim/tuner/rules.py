@@ -170,9 +170,9 @@ def block_note(sweep, args):
     jobs = [score.jobs for _, _, score, _ in (decide(sweep, question, args.margin)
                                               for question in sweep.questions)
             if score and score.jobs]
-    words = ["ratio host / ours: median, quartiles of the rounds, medians of single calls and of "
+    words = ["ratio MPI / ours: median, quartiles of the rounds, medians of single calls and of "
              "rows of %d, jobs (%s); rules hold for both kinds of calls, else host: each job's "
-             "median above %.2f and the host's spread, and the lower quartile above 1 in one, no "
+             "median above %.2f and the MPI's spread, and the lower quartile above 1 in one, no "
              "median below %.2f in the other" % (max(ROWS), jobs_text(jobs), win_floor(args.margin),
                          loss_floor(args.margin))]
     words += ["%s is %s imbalance" % pair for pair in shape["patterns"].items()]
