@@ -13,7 +13,7 @@ _collshim_options()
 		--non-commutative "--wire=host|ib" --skew=ANY \
 		"--imbalance=balanced|moderate|strong" --all --bytes=ANY --root=ANY --svg=FILE;;
 	collshim-report) echo --svg --collectives=COLLECTIVES --json --min-lat=ANY --version --help;;
-	collshim-run) echo --profile --compare --report=FILE --html=FILE --set=ANY --dry-run \
+	collshim-run) echo --profile --compare --report=FILE --html=FILE --json --set=ANY --dry-run \
 		--timeout=ANY --turns=ANY --minutes=ANY --build=DIR --library=FILE --version --help;;
 	collshim-sim) echo --compare --list --version --help --nodes=ANY --ppn=ANY --cyclic \
 		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \

@@ -22,6 +22,8 @@ environment are handed to all ranks in the launcher's own way.
   --report FILE      COLLSHIM_REPORT for the run; of --profile and --compare, the report of the last
                      run with what was measured, as JSON
   --html FILE        the same as a page (collshim-report)
+  --json             with --profile and --compare: at the end, on standard output, what was measured
+                     and the verdict as one JSON object; what --compare says goes to standard error
   --set NAME=VALUE   a variable for the ranks, COLLSHIM_ADAPT=off for example; may be repeated
   --dry-run          only prints the command line that would be run
   --timeout SECONDS  a run that takes longer is ended, and gives no verdict. Default: none
@@ -59,7 +61,7 @@ COMPARE_ONLY = ("turns", "minutes")
 def parse(argv):
     parser = argparse.ArgumentParser(usage=USAGE, add_help=False, allow_abbrev=False)
     parser.error = refuse
-    for name in ("--profile", "--compare", "--dry-run", "--version"):
+    for name in ("--profile", "--compare", "--json", "--dry-run", "--version"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("-h", "--help", action="store_true")
     for name in ("--report", "--html", "--build", "--library"):
@@ -91,8 +93,8 @@ def check(args):
         refuse("--timeout: seconds, more than 0")
     if args.minutes is not None and not 0 < args.minutes < 1e6:
         refuse("--minutes: more than 0")
-    if (args.html or args.timeout) and not (args.profile or args.compare):
-        refuse("--html and --timeout belong to --profile and --compare")
+    if (args.html or args.json or args.timeout) and not (args.profile or args.compare):
+        refuse("--html, --json and --timeout belong to --profile and --compare")
     for text in args.set:
         if not re.match(r"[A-Za-z_]\w*=", text) or text.startswith("LD_PRELOAD="):
             refuse("--set: NAME=VALUE, and not LD_PRELOAD: '%s'" % text)

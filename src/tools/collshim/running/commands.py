@@ -1,5 +1,6 @@
 """The commands of collshim-run."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -38,7 +39,9 @@ def page_of(data):
 
 
 def keep(args, found, more):
-    """--report and --html: the run's report, with what was measured around it."""
+    """--json, --report and --html: what was measured, and the run's report with it."""
+    if args.json:
+        print(json.dumps(more), file=args.out, flush=True)
     if not found:
         return
     data = dict(found.data, **more)
@@ -99,13 +102,14 @@ def do_command(args, here):
         return 0
     if not args.profile and not args.compare:
         return run_plain(args, library)
-    folder = new_folder()
+    folder, args.out = new_folder(), sys.stdout
     try:
         if args.profile:
             return profiling.profile(args, library, folder, lambda parts: keep(
                 args, parts.found, profiled(parts)))
-        return comparing.compare(args, library, folder, lambda turns: keep(args, turns.found,
-                                                                           compared(turns)))
+        with contextlib.redirect_stdout(sys.stderr if args.json else sys.stdout):
+            return comparing.compare(args, library, folder, lambda turns: keep(
+                args, turns.found, compared(turns)))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
