@@ -214,11 +214,11 @@ def holds(case, at):
 
 # --- imbalance: seed 002, tables 3.6 to 3.8 -------------------------------------------------------
 
-SEED_RANKS, LATE_RANKS, LATE_SIZES = (512, 2048, 8192), (512, 2048), (32, 512, 8 << 10, 128 << 10)
+LATE_RANKS, LATE_SIZES = (512, 2048, 8192), (32, 512, 8 << 10, 128 << 10)
 ARRIVALS = ("none", *("exponential:" + text for text in ("250us", "500us", "1ms", "2ms", "4ms")))
 ARRIVE = " --arrivals " + " --arrivals ".join(ARRIVALS)
 TURNING = ARRIVE + " --calls 12 --turn-root"
-# {column: (algorithm, the seed's numbers by SEED_RANKS)}; --play: the library's own phases
+# {column: (algorithm, the seed's numbers by LATE_RANKS)}; --play: the library's own phases
 REDUCE = {"Hier.": ("reduce:hier:binomial:barrier=1 --play", 0.34, 0.34, 0.34),
           "Intra-Opt.": ("reduce:hier:binomial --play", 5.67, 5.73, 5.71),
           "Dyn. Leader": ("reduce:hier:dynamic:control=1", 18.72, 21.13, 20.40),
@@ -257,7 +257,7 @@ def speed_ups(caption, base, variants, counts, has_seed=True, models=SETS[:1], *
     options = ARRIVE if is_flat else TURNING
 
     def cell(name, numbers):
-        seed = dict(zip(SEED_RANKS, numbers if has_seed else ()))
+        seed = dict(zip(LATE_RANKS, numbers if has_seed else ()))
         return name, lambda case: case.ratio("base", name) + (
             " (%g)" % seed[case.row["ranks"]] if case.row["ranks"] in seed else "")
     return Table(
