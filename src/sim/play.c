@@ -196,7 +196,7 @@ progress(void)
 	wait(current, true);
 }
 
-static _Noreturn void
+static __attribute__((noreturn)) void
 end(const char *why)
 {
 	cs_play_give_up(current, why);
