@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define MOST 192
+#define LINE 64 /* bytes, as on most machines */
 
 enum { SAME_CACHE, SAME_PACKAGE, FAR, DISTANCES };
 
@@ -140,7 +141,7 @@ lines_of(int writer, uint64_t step)
 	size_t bytes = step == 1 && node.coll != CS_BCAST
 		       ? (size_t)(tree.end - tree.first) * node.each
 		       : node.coll == CS_ALLGATHER ? (size_t)node.ranks * node.each : node.each;
-	return 1 + (bytes > CS_INLINE ? (bytes + CS_CACHE_LINE - 1) / CS_CACHE_LINE : 0);
+	return 1 + (bytes > CS_INLINE ? (bytes + LINE - 1) / LINE : 0);
 }
 
 static void
