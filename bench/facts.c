@@ -21,7 +21,7 @@ play_turn(char *lines, int local)
 	CPU_ZERO(&one);
 	bool is_known = !sched_getaffinity(0, sizeof before, &before);
 	int first = 0;
-	while (is_known && first < CPU_SETSIZE && !CPU_ISSET(first, &before))
+	while (is_known && first < CPU_SETSIZE && !CPU_ISSET((size_t)first, &before))
 		first++;
 	if (local == 0)
 		atomic_store(cpu, is_known && first < CPU_SETSIZE ? first + 1 : -1);
@@ -30,7 +30,7 @@ play_turn(char *lines, int local)
 	int shared = atomic_load(cpu) - 1;
 	if (shared < 0)
 		return 0;
-	CPU_SET(shared, &one);
+	CPU_SET((size_t)shared, &one);
 	bool is_there = !sched_setaffinity(0, sizeof one, &one);
 	/* Without the other rank's answer in time the result is 0. */
 	uint32_t ns = is_there ? cs_measure_hop(balls, local == 1, true, 1000, MOST_NS) : 0;

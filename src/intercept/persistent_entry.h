@@ -22,11 +22,14 @@
 	{ \
 		return serve; \
 	} \
+	/* A count that was an int is one again. */ \
+	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wconversion\"") \
 	static bool CS_INIT_REPLAY(NAME(Name))(struct cs_serving *serving, \
 					       const struct cs_kept *kept) \
 	{ \
 		return CS_INIT_SERVE(NAME(Name))(serving, CS_ARGS_##shape(CS_KEPT)); \
 	} \
+	_Pragma("GCC diagnostic pop") \
 	int CS_INIT_ENTRY(NAME(Name##_init))(CS_ARGS_##shape(PARAMETER), MPI_Info info, \
 					     MPI_Request *request) \
 	{ \

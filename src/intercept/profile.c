@@ -175,7 +175,7 @@ begin(enum call call, struct timing *timing, const struct words *words)
 	timer.frame = frame;
 	if (kinds[call] == STARTED)
 		return;
-	timing->gap = call;
+	timing->gap = (int)call;
 	if (requests_of[call] != NONE && outstanding) {
 		find_held(&timing->held, words, requests_of[call] == MANY);
 		timing->gap += timing->held.count ? CALLS : 0;

@@ -162,12 +162,13 @@ read_forcing(struct cs_forcing *forcing, int coll, const char *text, struct cs_f
 	     bool *failed)
 {
 	bool is_nonblocking = coll >= CS_COLL_COUNT;
-	const struct cs_coll_info *info = &cs_colls[coll % CS_COLL_COUNT];
+	enum cs_coll its = (enum cs_coll)(coll % CS_COLL_COUNT);
+	const struct cs_coll_info *info = &cs_colls[its];
 	char message[600];
 	forcing->variable = is_nonblocking ? info->nonblocking_variable : info->variable;
 	forcing->text = text; /* settings' texts live as long as the process */
-	enum cs_status status = text ? cs_force_parse(force, coll % CS_COLL_COUNT, text, message,
-						      sizeof message) : CS_OK;
+	enum cs_status status = text ? cs_force_parse(force, its, text, message, sizeof message)
+				     : CS_OK;
 	*failed |= status == CS_NO_MEMORY;
 	if (status == CS_BAD_INPUT) {
 		_Atomic int said = 0; /* once per variable: a selector is made once per process */

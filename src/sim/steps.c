@@ -67,7 +67,7 @@ void
 cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim_stage stage)
 {
 	cs_sim_put(sim, &(struct cs_event){ .at = actor->now, .last = actor->now,
-					    .stage = (int32_t)stage,
+					    .stage = (int8_t)stage,
 					    .from = (int)(actor - sim->actors),
 					    .number = actor->events++ });
 }

@@ -133,7 +133,7 @@ pack(FILE *out, const struct cs_report_self *self, struct head *head)
 		look_at_node(self, &head->of_node);
 	cpu_set_t cpus;
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
-		for (int cpu = 0; cpu < 64 * CS_REPORT_CPU_WORDS && cpu < CPU_SETSIZE; cpu++)
+		for (unsigned cpu = 0; cpu < 64 * CS_REPORT_CPU_WORDS && cpu < CPU_SETSIZE; cpu++)
 			if (CPU_ISSET(cpu, &cpus))
 				head->of_node.cpus[cpu / 64] |= UINT64_C(1) << cpu % 64;
 	fwrite(head, sizeof *head, 1, out); /* once more when it is whole */

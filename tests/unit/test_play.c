@@ -126,7 +126,7 @@ TEST(each_algorithm_is_right_whoever_is_late_and_takes_as_long_without_data)
 		for (size_t shape = 0; shape < COUNT(shapes); shape++, turn++) {
 			struct cs_sim_call call = shapes[shape];
 			played += expect_right(cs_algorithm_at(i), &call,
-					       sizes[turn % COUNT(sizes)], turn);
+					       sizes[(size_t)turn % COUNT(sizes)], turn);
 		}
 	assert_true(played > 200);
 }
