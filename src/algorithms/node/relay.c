@@ -8,7 +8,8 @@
 
 struct relay {
 	int from;       /* local rank that is read; -1: the root's own data */
-	bool has_readers;
+	bool has_readers, reads_flat;
+	struct cs_node_reader flat;
 	size_t chunk, limit; /* bytes of a piece; that may be written */
 	uint64_t round, rounds;
 	struct cs_post post;
@@ -58,12 +59,28 @@ open_relay(struct cs_op *op)
 		if (!line)
 			return CS_AGAIN;
 		sent = cs_line_bytes(line);
+		/* A root with another, short size goes another way. */
+		relay->reads_flat = relay->from == op->call.root &&
+				    (sent <= CS_INLINE || line->word[0] != CS_POST_RING);
 		relay->limit = cs_node_bcast_limit(op, line);
 	}
 	relay->rounds = relay->post.rounds = cs_chunks_rounds(sent, relay->chunk);
 	relay->post.bytes = sent;
 	cs_node_expect(node, relay->rounds, 1);
 	return !relay->has_readers || cs_post_open(node, &relay->post) ? CS_OK : CS_AGAIN;
+}
+
+/* Phase: reads all of a root that posts as flat broadcasts do; then the data is as the root's own. */
+static enum cs_status
+read_flat(struct cs_op *op)
+{
+	struct relay *relay = CS_OP_STATE(struct relay, op);
+	if (!relay->reads_flat)
+		return CS_OK;
+	if (!cs_node_bcast_read(op, &relay->flat))
+		return CS_AGAIN;
+	relay->from = -1;
+	return CS_OK;
 }
 
 /* Phase: passes on, and copies out, all rounds. */
@@ -101,7 +118,7 @@ pass_on(struct cs_op *op)
 	return CS_OK;
 }
 
-static cs_phase *const script[] = { open_relay, pass_on, NULL };
+static cs_phase *const script[] = { open_relay, read_flat, pass_on, NULL };
 
 void
 cs_relay_start(struct cs_op *op, size_t chunk, size_t fan)
@@ -111,6 +128,7 @@ cs_relay_start(struct cs_op *op, size_t chunk, size_t fan)
 	*relay = (struct relay){ .chunk = chunk, .limit = op->call.bytes };
 	find_place(levels, relay, levels->place[op->team->shape.local],
 		   levels->place[op->call.root], fan);
+	relay->flat = (struct cs_node_reader){ .from = op->call.root, .chunk = chunk };
 	relay->post = (struct cs_post){ .way = CS_POST_RING, .chunk = chunk,
 					.rounds = cs_chunks_rounds(op->call.bytes, chunk),
 					.bytes = op->call.bytes,

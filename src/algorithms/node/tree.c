@@ -1,7 +1,7 @@
 /* node/tree.c — collect and tell along the tree of a small call. */
 #include "algorithms/node/tree.h"
 
-#include "algorithms/counted.h"
+#include "algorithms/node/rank_order.h"
 #include "algorithms/node/small.h"
 
 #include <string.h>
@@ -152,15 +152,6 @@ room_of(const struct cs_tree *tree, int place)
 	return tree->room + (tree->fold ? 0 : (size_t)(place - tree->first) * tree->each);
 }
 
-static void
-add_up(struct cs_op *op, const struct cs_tree *tree, const char *from)
-{
-	const struct cs_reduction *fold = tree->fold;
-	if (!cs_node_is_watched(&op->node) ||
-	    cs_counted_work(op, CS_COUNTED_REDUCE, tree->each))
-		fold->kernel(tree->room, tree->room, from, tree->each / fold->unit);
-}
-
 /* Packs a child's blocks, which may have other sizes. */
 static void
 pack(struct cs_op *op, struct cs_tree *tree, int child, const struct cs_line *line, int first,
@@ -177,7 +168,8 @@ pack(struct cs_op *op, struct cs_tree *tree, int child, const struct cs_line *li
 		return; /* another call's */
 	const char *from = cs_small_find(op, tree->levels->order[child], line, stride * blocks);
 	if (tree->fold)
-		add_up(op, tree, from);
+		cs_rank_order_reduce(op, tree->fold, to, (const void *[]){ to, from }, 2,
+				     each / tree->fold->unit);
 	else if (stride == each)
 		cs_copy_own(op, to, from, each * blocks);
 	else

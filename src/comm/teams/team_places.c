@@ -47,9 +47,10 @@ cs_team_learn_levels(struct cs_team *team)
 	int locals = shape->locals;
 	if (!fake && (!team->node.table || team->node.facts.shares_cores))
 		return;
-	int *package = malloc(2 * (size_t)locals * sizeof *package), *cache = package + locals;
+	int *package = malloc(2 * (size_t)locals * sizeof *package);
 	if (!package)
 		cs_team_out_of_memory("the places of ranks", locals);
+	int *cache = package + locals;
 	for (int local = 0; local < locals; local++) {
 		if (fake) {
 			cs_fake_levels_of(fake, local, &package[local], &cache[local]);
