@@ -70,7 +70,7 @@ open_relay(struct cs_op *op)
 	return !relay->has_readers || cs_post_open(node, &relay->post) ? CS_OK : CS_AGAIN;
 }
 
-/* Phase: reads all of a root that posts as flat broadcasts do; then the data is as the root's own. */
+/* Phase: reads all of a root that posts as flat broadcasts do; then the data is as the own. */
 static enum cs_status
 read_flat(struct cs_op *op)
 {
