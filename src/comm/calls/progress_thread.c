@@ -17,7 +17,7 @@
 
 #define SPARE_NAP_NS 50000   /* with cores to spare */
 #define NAP_NS 1000000       /* a look costs a core of the program some 10 us */
-#define LONG_NAP_NS 8000000 /* at most, while the program steps its calls itself */
+#define LONG_NAP_NS 32000000 /* at most, while the program steps its calls itself */
 #define DEEP_NAP_NS 900000000 /* until a call is started */
 #define IDLE_NAPS 50          /* before that one */
 
