@@ -55,7 +55,7 @@
 		size_t bytes = (size);                                                             \
 		uint64_t start = cs_clock_ns();                                                    \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_comm_count_left(coll, bytes, cs_clock_ns() - start);                          \
+		cs_comm_count_left(coll, bytes, start, __builtin_return_address(0)); \
 		return code;                                                                       \
 	} while (0)
 
@@ -68,7 +68,9 @@
 /* Begins a non-blocking one. */
 #define BEGIN(comm) \
 	struct cs_comm *communicator = cs_comm_enter(comm); \
-	struct cs_serving *serving = cs_icall_new(communicator)
+	struct cs_serving *serving = cs_icall_new(communicator); \
+	if (serving) \
+		serving->caller = __builtin_return_address(0)
 
 /* The host's non-blocking call. */
 #define HANDED_ON(name, coll, size, ...) \
@@ -85,7 +87,10 @@
 			return NEXT(name)(__VA_ARGS__); \
 		uint64_t start = cs_clock_ns(); \
 		int code = NEXT(name)(__VA_ARGS__); \
-		cs_report_count(row, bytes, cs_clock_ns() - start); \
+		uint64_t end = cs_clock_ns(); \
+		cs_report_count(row, bytes, end - start); \
+		cs_report_site(cs_report_caller(__builtin_return_address(0)), row, start, end, \
+			       CS_REPORT_NOT_KNOWN); \
 		return code; \
 	} while (0)
 
@@ -192,6 +197,7 @@ cs_module_open(const struct cs_door *door)
 	cs_fortran_entries(module.entries, is_ordered);
 	if (cs_settings_wants_report()) {
 		cs_fortran_count(module.entries);
+		cs_fortran_note_callers(module.entries);
 	} else {
 #define NOT_COUNTED(name, lower, UPPER, shape) \
 	module.entries[CS_CALL_##name] = module.entries[CS_CALL_##name##_c] = NULL;

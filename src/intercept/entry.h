@@ -65,5 +65,8 @@ void cs_entry_after_init(void);
 void cs_fortran_entries(void **entries, bool is_ordered);
 /* The same of what only counts; behind the former. */
 void cs_fortran_count(void **entries);
+/* Has all Fortran names note where they are called, for the report's call sites; behind the former
+ * two (fortran_sites.c). */
+void cs_fortran_note_callers(void **entries);
 
 #endif

@@ -118,9 +118,12 @@ COUNTED(Neighbor_alltoallw, NEIGHBOR_ALLTOALLW, CS_NEIGHBOR_ALLTOALLW, CS_BYTES_
 	{ \
 		ENTER(comm); \
 		int result; \
-		if (communicator && serve) \
-			return result; \
-		return ENTRY_OF(NAME(Name))(CS_ARGS_##shape(CS_NAME)); \
+		const char *frame = __builtin_frame_address(0); \
+		cs_report_enter(__builtin_return_address(0), frame); \
+		if (!communicator || !serve) \
+			result = ENTRY_OF(NAME(Name))(CS_ARGS_##shape(CS_NAME)); \
+		cs_report_leave(frame); \
+		return result; \
 	}
 ORDERED(Allreduce, REDUCTION,
 	cs_serve_ordered_allreduce(serving, send, recv, count, type, op, &result))

@@ -30,7 +30,7 @@ static void
 end_left(const struct left *left, enum cs_left coll)
 {
 	if (left->start)
-		cs_comm_count_left(coll, left->bytes, cs_clock_ns() - left->start);
+		cs_comm_count_left(coll, left->bytes, left->start, NULL);
 }
 
 /* Arguments are passed on as they came, whether buffers are addresses or descriptors, and counts of

@@ -41,7 +41,8 @@
 		if (result != MPI_SUCCESS || !request) \
 			return result; \
 		struct cs_comm *communicator = cs_comm_enter(comm); \
-		struct cs_kept kept = { .coll = number, .is_large = IS_LARGE }; \
+		struct cs_kept kept = { .coll = number, .is_large = IS_LARGE, \
+					.caller = __builtin_return_address(0) }; \
 		(void)(CS_ARGS_##shape(CS_KEEP)); \
 		if (communicator && communicator->seat->selection.is_reporting) \
 			kept.bytes = size; \

@@ -66,12 +66,23 @@ cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm, c
 void cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds);
 /* Adds a counted call's duration, and the part of it spent waiting for other ranks. */
 void cs_report_wait(struct cs_report_row *row, uint64_t nanoseconds, uint64_t waiting);
-/* Adds a counted blocking call to its call site, `caller` (a return address), and to the time line.
- * Times by cs_clock_ns; `waited`: ns of it before the arrival of the last rank that this one
- * depends on, or CS_REPORT_NOT_KNOWN. Thread safe. */
+/* Adds a counted call to its call site, `caller` (cs_report_caller's), and to the time line. Times
+ * by cs_clock_ns; `waited`: ns of it before the arrival of the last rank that this one depends on,
+ * or CS_REPORT_NOT_KNOWN. Thread safe. */
 #define CS_REPORT_NOT_KNOWN UINT64_MAX
 void cs_report_site(const void *caller, struct cs_report_row *row, uint64_t arrived,
 		    uint64_t left, uint64_t waited);
+/* Adds time to a call that was added before: to its row, its call site and the time line. */
+void cs_report_site_spend(const void *caller, struct cs_report_row *row, uint64_t from,
+			  uint64_t to);
+/* Called around a call whose C entry does not return to the program, since a layer comes between
+ * (of Fortran names, say): notes `caller`, the layer's return address, for cs_report_caller, unless
+ * this thread is in such a call already. `frame`: the layer's, by which that is known after an
+ * error handler's longjmp, too. */
+void cs_report_enter(const void *caller, const char *frame);
+void cs_report_leave(const char *frame);
+/* The call site of a call that this thread is in and whose C entry returns to `caller`. */
+const void *cs_report_caller(const void *caller);
 /* Begins the time line: the run, as the report tells of it. */
 void cs_report_begin(void);
 

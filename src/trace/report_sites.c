@@ -7,6 +7,33 @@
 
 struct cs_report_spots cs_report_spots = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static _Thread_local struct {
+	const char *frame;
+	const void *caller;
+} outermost;
+
+void
+cs_report_enter(const void *caller, const char *frame)
+{
+	if (outermost.frame && frame < outermost.frame) /* deeper in the stack */
+		return;
+	outermost.frame = frame;
+	outermost.caller = caller;
+}
+
+void
+cs_report_leave(const char *frame)
+{
+	if (outermost.frame == frame)
+		outermost.frame = outermost.caller = NULL;
+}
+
+const void *
+cs_report_caller(const void *caller)
+{
+	return outermost.caller ? outermost.caller : caller;
+}
+
 /* As /proc/loadavg begins; no floating point: the locale's comma, and programs that trap. */
 int
 cs_report_load(void)
@@ -105,6 +132,18 @@ cs_report_site(const void *caller, struct cs_report_row *row, uint64_t arrived, 
 		site->waiting += waited < took ? waited : took;
 	}
 	add_time(&cs_report_spots.time, arrived, left, waited);
+	pthread_mutex_unlock(&cs_report_spots.lock);
+}
+
+void
+cs_report_site_spend(const void *caller, struct cs_report_row *row, uint64_t from, uint64_t to)
+{
+	cs_report_spend(row, to - from);
+	pthread_mutex_lock(&cs_report_spots.lock);
+	struct cs_report_site *site = site_of(caller, row);
+	if (site)
+		site->nanoseconds += to - from;
+	add_time(&cs_report_spots.time, from, to, CS_REPORT_NOT_KNOWN);
 	pthread_mutex_unlock(&cs_report_spots.lock);
 }
 

@@ -137,7 +137,7 @@ def door_exports_the_names_of_calls_def_and_nothing_else(args):
     wanted = set(run([f"{args.build}/caller_acme", "names"]).out.split())
     expect(len(wanted) > 100, f"calls.def has only {len(wanted)} names")
     strange = [name for name in wanted
-               if not re.fullmatch(r"MPIX?_[A-Za-z_]+|mpix?_[a-z_]+(08_|08ts_)?", name)]
+               if not re.fullmatch(r"MPIX?_[A-Za-z_]+|mpix?_[a-z_]+(08_|08ts_|08ts_large_)?", name)]
     expect(not strange, f"not MPI's names: {strange}")
     for name in COLLECTIVES + [*LEFT] + ["init", "init_thread", "comm_free", "comm_disconnect",
                                          "comm_idup"]:
@@ -147,6 +147,8 @@ def door_exports_the_names_of_calls_def_and_nothing_else(args):
         for form in (f"MPI_{name.capitalize()}_c", f"mpi_{name}_f08ts_", f"mpi_{name}_c_f08ts_"):
             has = name in [*COLLECTIVES, *LEFT] and name != "barrier"
             expect((form in wanted) == has, f"calls.def {'lacks' if has else 'has'} {form}")
+        large = f"mpi_{name}_f08ts_large_"
+        expect((large in wanted) == has, f"calls.def {'lacks' if has else 'has'} {large}")
     exported = {name for _, name in symbols(args.library, "--defined-only")}
     expect(exported == wanted, f"exported but not in calls.def: {sorted(exported - wanted)}\n"
            f"in calls.def but not exported: {sorted(wanted - exported)}")
@@ -485,6 +487,11 @@ def mpi_that_is_only_asked_who_it_is_gets_no_calls(args):
 def reported(args, mpi, program, preload="", behind="", ranks=2, **variables):
     """Runs a job with a JSON report, `preload` before the library and `behind` behind it; returns
     its rows and the job."""
+    report, result = whole_report(args, mpi, program, preload, behind, ranks, **variables)
+    return report["rows"], result
+
+
+def whole_report(args, mpi, program, preload="", behind="", ranks=2, **variables):
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/report.json"
         result = job(mpi, ranks, program,
@@ -493,7 +500,7 @@ def reported(args, mpi, program, preload="", behind="", ranks=2, **variables):
         expect(result.code == 0, "the job failed", result)
         expect(os.path.exists(report), "no report was written", result)
         with open(report) as file:
-            return json.load(file)["rows"], result
+            return json.load(file), result
 
 
 def report_of(args, mpi, program, **variables):
@@ -1083,6 +1090,29 @@ def fortran_programs_start_collectives(args):
         raise Skipped("no compiler for this language was there")
     for mpi, program in found:
         started(args, mpi, [program])
+
+
+@claim
+def call_sites_are_in_the_program(args):
+    """In each language and form of call, whatever layers stand before the C entry."""
+    real_modules(args)
+    ways = [f"{begun}{way}" for way in ("c", "c_large", "mpifh", "usempi", "f08", "f08_large",
+                                        "descriptors")
+            for begun in ("", "begun_")]
+    for mpi in args.mpi:
+        for program in [f"{args.build}/lang/{way}-{mpi}" for way in ways]:
+            if not os.path.exists(program):
+                continue
+            for more in {}, {"COLLSHIM_REPRODUCIBLE": "1"}, {"COLLSHIM_FORCE": "host"}:
+                report, result = whole_report(args, mpi, [program], COLLSHIM_TEAM_AFTER="1",
+                                              **more)
+                sites = report["sites"]
+                expect(sum(site["calls_all"] for site in sites) ==
+                       sum(row["calls_all"] for row in report["rows"]),
+                       f"{program}: calls without a site", result)
+                strange = {(site["collective"], site["module"]) for site in sites
+                           if os.path.realpath(site["module"]) != os.path.realpath(program)}
+                expect(not strange, f"{program}: {sorted(strange)}", result)
 
 
 @claim

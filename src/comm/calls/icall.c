@@ -43,13 +43,6 @@ finish(struct cs_icall *icall)
 	cs_serving_fini(serving);
 	if (serving->result != MPI_SUCCESS)
 		atomic_fetch_add(&cs_icalls_failed, 1);
-	if (serving->communicator->seat->selection.is_reporting) {
-		const struct cs_choice *choice = &icall->choice.choice;
-		int form = icall->is_persistent ? CS_PERSISTENT : CS_NONBLOCKING;
-		icall->row = cs_selection_row(serving->communicator->seat->selection.selector, form,
-					      choice, op->call.coll, serving->bytes);
-		cs_report_count(icall->row, serving->bytes, icall->spent_ns);
-	}
 	serving->communicator->icalls->open--;
 	icall->is_over = true;
 	atomic_fetch_sub(&cs_icalls_open, 1);
@@ -323,7 +316,7 @@ cs_icall_prepare(struct cs_icall *icall, struct cs_comm *communicator)
 	communicator->seat->selection.is_timed |= CS_TIMED_NOT_BLOCKING;
 	icall->has_request = icall->is_over = icall->is_dry = false;
 	icall->row = NULL;
-	icall->spent_ns = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
+	icall->begun_ns = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
 	atomic_store_explicit(&icall->is_freed, false, memory_order_relaxed);
 	if (cs_icalls_are_threaded) {
 		pthread_mutex_lock(&cs_icalls_lock);
@@ -437,6 +430,23 @@ cs_icall_run(struct cs_serving *serving, uint64_t signature)
 	return true;
 }
 
+/* Counts a call at the end of its entry, for the report. */
+static void
+count(struct cs_icall *icall)
+{
+	struct cs_serving *serving = &icall->serving;
+	int form = icall->is_persistent ? CS_PERSISTENT : CS_NONBLOCKING;
+	uint64_t now = cs_clock_ns();
+	icall->row = cs_selection_row(serving->communicator->seat->selection.selector, form,
+				      &icall->choice.choice, serving->op.call.coll, serving->bytes);
+	if (!icall->row)
+		return;
+	if (!icall->is_persistent)
+		serving->caller = cs_report_caller(serving->caller);
+	cs_report_count(icall->row, serving->bytes, now - icall->begun_ns);
+	cs_report_site(serving->caller, icall->row, icall->begun_ns, now, CS_REPORT_NOT_KNOWN);
+}
+
 int
 cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 {
@@ -456,8 +466,8 @@ cs_icall_request(struct cs_serving *serving, MPI_Request *request)
 	}
 	bool is_over = !(serving->op.node.extras & CS_OP_GOES_ON);
 	serving->communicator->icalls->is_busy = false;
-	if (icall->spent_ns)
-		icall->spent_ns = cs_clock_ns() - icall->spent_ns;
+	if (icall->begun_ns)
+		count(icall);
 	serving->op.node.extras &= ~(unsigned)CS_OP_BUSY;
 	if (is_over)
 		finish(icall);
@@ -486,7 +496,7 @@ cs_icall_wait(MPI_Request request)
 	struct cs_icall *icall = cs_icall_find(request);
 	bool is_over = !icall || icall->is_over;
 	struct cs_wait wait = { 0 };
-	uint64_t start = icall && icall->spent_ns ? cs_clock_ns() : 0;
+	uint64_t start = icall && icall->row ? cs_clock_ns() : 0;
 	if (!is_over)
 		wait = wait_of(icall->serving.communicator);
 	pthread_mutex_unlock(&cs_icalls_lock);
@@ -508,8 +518,8 @@ cs_icall_wait(MPI_Request request)
 		else if (!is_over)
 			cs_wait_turn(&wait);
 	}
-	if (icall && icall->row)
-		cs_report_spend(icall->row, cs_clock_ns() - start);
+	if (start)
+		cs_report_site_spend(icall->serving.caller, icall->row, start, cs_clock_ns());
 	return icall;
 }
 

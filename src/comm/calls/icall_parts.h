@@ -12,9 +12,8 @@ struct cs_icall {
 	struct cs_cached_choice choice; /* a copy: the cache may replace its own */
 	uint64_t signature;
 	size_t *sizes; /* the communicator's, which a blocking call uses */
-	uint64_t spent_ns; /* in the entry, if a report is wanted; at first the clock at its
-			    * begin */
-	struct cs_report_row *row; /* of the report, once the call is over; NULL: none */
+	uint64_t begun_ns; /* the entry, if a report is wanted; else 0 */
+	struct cs_report_row *row; /* of the report, once the entry has ended; NULL: none */
 	struct cs_icall *next;  /* in the list that it is in */
 	struct cs_icall *chain; /* of those of a bucket, by request; with the lock */
 	MPI_Request request;

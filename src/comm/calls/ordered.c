@@ -71,9 +71,13 @@ cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time, e
 	if (!time->is_timed)
 		return;
 	uint64_t end = cs_clock_ns();
-	if (communicator->seat->selection.is_reporting)
-		cs_report_count(cs_report_row((int)coll, bytes, false, "ordered",
-					      "COLLSHIM_REPRODUCIBLE"), bytes, end - time->start);
+	if (communicator->seat->selection.is_reporting) {
+		struct cs_report_row *row = cs_report_row((int)coll, bytes, false, "ordered",
+							  "COLLSHIM_REPRODUCIBLE");
+		cs_report_count(row, bytes, end - time->start);
+		cs_report_site(cs_report_caller(NULL), row, time->start, end,
+			       CS_REPORT_NOT_KNOWN);
+	}
 	if (communicator->seat->selection.is_recording)
 		cs_recording_add(communicator, coll, serving->op.call.root, bytes, false,
 				 time->start, end);

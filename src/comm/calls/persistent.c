@@ -1,6 +1,7 @@
 /* comm/calls/persistent.c — makes, starts, completes and frees persistent collectives. */
 #include "comm/calls/persistent.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "comm/calls/serve_common.h"
 #include "comm/calls/icall_parts.h"
@@ -225,9 +226,13 @@ is_behind(const char *name)
 static void
 count_host(const struct cs_comm *communicator, const struct cs_kept *kept, const char *why)
 {
-	if (communicator && communicator->seat->selection.is_reporting)
-		cs_report_count(cs_report_row(CS_PERSISTENT + (int)kept->coll, kept->bytes, true,
-					      "host", why ? why : "not served"), kept->bytes, 0);
+	if (!communicator || !communicator->seat->selection.is_reporting)
+		return;
+	struct cs_report_row *row = cs_report_row(CS_PERSISTENT + (int)kept->coll, kept->bytes,
+						  true, "host", why ? why : "not served");
+	uint64_t now = cs_clock_ns();
+	cs_report_count(row, kept->bytes, 0);
+	cs_report_site(cs_report_caller(kept->caller), row, now, now, CS_REPORT_NOT_KNOWN);
 }
 
 /* Would a non-blocking call with these arguments be served? The same on all ranks, as with
@@ -297,6 +302,7 @@ make(struct cs_comm *apart, const struct cs_kept *kept, cs_replay *replay)
 	keep(persistent);
 	icall->is_persistent = icall->is_over = icall->has_request = true;
 	icall->serving.communicator = apart;
+	icall->serving.caller = cs_report_caller(kept->caller);
 	if (!take_tag(persistent) ||
 	    cs_pmpi.Ssend_init(NULL, 0, MPI_BYTE, 0, FIRST_TAG + persistent->tag, cs_self,
 			       &icall->request) != MPI_SUCCESS) {

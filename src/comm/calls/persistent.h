@@ -30,6 +30,7 @@ struct cs_kept {
 	int root;
 	MPI_Comm comm;
 	size_t bytes; /* as the report counts them */
+	const void *caller; /* the return address of MPI_X_init */
 };
 
 /* Calls the collective's cs_serve_ function with these arguments. */

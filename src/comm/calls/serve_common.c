@@ -26,7 +26,8 @@ tell(const struct cs_serving *serving, const void *caller)
 	if (!selection->is_reporting)
 		return;
 	if (op->row)
-		cs_report_site(caller, op->row, op->arrived_ns, op->left_ns, op->waited_ns);
+		cs_report_site(cs_report_caller(caller), op->row, op->arrived_ns, op->left_ns,
+			       op->waited_ns);
 	if (selection->is_sampling && cs_samples_want(op->tag))
 		cs_recording_keep(serving->communicator, op->tag, op, false);
 }

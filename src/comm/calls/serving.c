@@ -70,8 +70,8 @@ cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, siz
 		serving->op.arrived_ns = arrived_ns;
 		serving->op.left_ns = left_ns;
 		if (serving->op.row)
-			cs_report_site(caller, serving->op.row, arrived_ns, left_ns,
-				       CS_REPORT_NOT_KNOWN);
+			cs_report_site(cs_report_caller(caller), serving->op.row, arrived_ns,
+				       left_ns, CS_REPORT_NOT_KNOWN);
 		if (result == MPI_SUCCESS && cs_recording_keeps())
 			keep(serving, coll, root);
 	}

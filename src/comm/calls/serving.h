@@ -12,6 +12,7 @@ struct cs_serving {
 	const char *unasked;
 	size_t bytes;             /* as select counts them, if there is a choice */
 	int result;               /* with CS_OUTCOME_ERROR: MPI_ERR_TRUNCATE or MPI_ERR_OTHER */
+	const void *caller; /* of a call that is not blocking: its return address */
 	struct cs_op op;
 	struct cs_type types[2];  /* of input and output, if not in the table */
 	/* Called when the operation of a non-blocking call is over; NULL: nothing is left to do.

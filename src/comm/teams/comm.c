@@ -449,8 +449,10 @@ cs_comm_duplicating(void)
 }
 
 void
-cs_comm_count_left(enum cs_left coll, size_t bytes, uint64_t nanoseconds)
+cs_comm_count_left(enum cs_left coll, size_t bytes, uint64_t start, const void *caller)
 {
-	cs_report_count(cs_report_row((int)coll, bytes, true, "host", "never served"), bytes,
-			nanoseconds);
+	struct cs_report_row *row = cs_report_row((int)coll, bytes, true, "host", "never served");
+	uint64_t end = cs_clock_ns();
+	cs_report_count(row, bytes, end - start);
+	cs_report_site(cs_report_caller(caller), row, start, end, CS_REPORT_NOT_KNOWN);
 }
