@@ -541,27 +541,29 @@ cs_report_rank_moving(const struct cs_report_rank *rank)
 	return rank->known_ns > rank->waiting ? rank->known_ns - rank->waiting : 0;
 }
 
+/* Is the row of calls of that class that the serving algorithm made, or (`by_host`) that were given
+ * to the MPI to compare? */
 static bool
-is_of_trial(const struct cs_report_row *row, const struct cs_report_trial *trial)
+is_of_trial(const struct cs_report_row *row, const struct cs_report_trial *trial, bool by_host)
 {
-	return row->coll == trial->coll && !row->is_deferred &&
-	       !strcmp(row->algorithm, trial->ways[trial->serving].algorithm) &&
+	return row->coll == trial->coll && row->is_deferred == by_host &&
+	       (by_host ? row->why && !strcmp(row->why, "tried")
+			: !strcmp(row->algorithm, trial->ways[trial->serving].algorithm)) &&
 	       (row->bin == CS_REPORT_UNKNOWN || (cs_report_bin_low(row->bin) <= trial->last &&
 						  (cs_report_bin_high(row->bin) > trial->low ||
 						   row->bin == 0)));
 }
 
-/* Mean time of a call that the serving algorithm made in the run, over all ranks, without waiting
- * for late ranks as far as that is known; UINT64_MAX: none is counted. A trial times a call until
- * all ranks have left it; in a program ranks may leave a call that others are still in, and the
- * next one begins meanwhile. */
+/* Mean time of such a call over all ranks, without waiting for late ranks as far as that is known;
+ * UINT64_MAX: none is counted. A trial times a call until all ranks have left it; in a program
+ * ranks may leave a call that others are still in, and the next one begins meanwhile. */
 static uint64_t
-mean_in_run(const struct cs_report_trial *trial)
+mean_in_run(const struct cs_report_trial *trial, bool by_host)
 {
 	uint64_t sum = 0, calls = 0;
 	for (uint32_t i = 0; i < cs_report_all.line_count; i++) {
 		const struct cs_report_line *line = &cs_report_all.lines[i];
-		if (!is_of_trial(line->row, trial))
+		if (!is_of_trial(line->row, trial, by_host))
 			continue;
 		sum += line->known_ns ? cs_report_scale(line->time.sum, cs_report_moving_ns(line),
 							line->known_ns) : line->time.sum;
@@ -581,11 +583,17 @@ cs_report_trial_gain(const struct cs_report_trial *trial, int64_t *gain_ns)
 	if (!host || !serving->nanoseconds || !strcmp(serving->algorithm, "host"))
 		return false;
 	/* If calls overlap, the MPI's are taken to take as much longer as in the trials. */
-	uint64_t mean = mean_in_run(trial);
-	__int128 gain = ((__int128)host - serving->nanoseconds) * calls;
+	uint64_t mean = mean_in_run(trial, false), host_mean = mean_in_run(trial, true);
+	__int128 each = (__int128)host - serving->nanoseconds;
 	if (mean < serving->nanoseconds)
-		gain = gain * mean / serving->nanoseconds;
-	gain -= trial->regret_ns;
+		each = each * mean / serving->nanoseconds;
+	/* The trials' times are of the slowest rank in a few calls. By the means of the same calls
+	 * the gain may be less, but no loss. */
+	if (mean != UINT64_MAX && host_mean != UINT64_MAX && each > 0) {
+		uint64_t least = host_mean > mean ? host_mean - mean : 0;
+		each = each < least ? each : least;
+	}
+	__int128 gain = each * calls - trial->regret_ns;
 	*gain_ns = gain > INT64_MAX ? INT64_MAX : gain < INT64_MIN ? INT64_MIN : (int64_t)gain;
 	return true;
 }

@@ -293,6 +293,12 @@ TEST(trials_are_shown_by_class)
 	assert_non_null(strstr(line_with(json, "\"changed_at\": 21"),
 			       "\"gain_seconds\": 0.000208800, "));
 	free(json);
+	/* Nor more than by the means of the run: 1,000 ns of a call by the MPI less 130. */
+	count(cs_report_row(CS_BCAST, 64, true, "host", "tried"), 10, 0, 10000);
+	json = rendered(cs_report_json);
+	assert_non_null(strstr(line_with(json, "\"changed_at\": 21"),
+			       "\"gain_seconds\": 0.000083800, "));
+	free(json);
 	while (cs_report_trial(-1, &trial) >= 0)
 		continue;
 	assert_int_equal(cs_report_trial(first, &trial), first);

@@ -62,8 +62,9 @@ def verdict(data):
             text += ", %s not told apart" % seconds_text(inside - waiting - moving)
     text += "."
     if gain is not None and gain > 0:
-        text += (" By the calls that were given to the MPI to compare, the library saved %s "
-                 "(%.1f %% of the run)." % (seconds_text(gain), 100 * gain / run))
+        text += (" By the calls that were given to the MPI to compare, the library saved %s: "
+                 "without it the run would have taken %s." % (seconds_text(gain),
+                                                             seconds_text(run + gain)))
     elif gain is not None:
         text += " Calls that were given to the MPI to compare took as long: nothing was saved."
     elif moving is not None and is_profile(data):

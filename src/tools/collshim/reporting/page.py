@@ -308,15 +308,16 @@ def arrivals(data):
 
 
 METHOD = """\
-Each rank counts its blocking collectives from their entry to their return; the run is from MPI_Init
+Each rank counts its collectives from their entry to their return; the run is from MPI_Init
 to MPI_Finalize. Waiting is the time in a call before the last rank arrived whose data the rank
 needs; moving is the rest. On one node it is known of all calls that the library served; of other
 calls by samples (a communicator's first 64 and each 17th after them), and where only a part is
 known, the whole time is divided by that part. Means are over ranks; a number's title has least and
 most. The gain is (the MPI's time of a call - the serving algorithm's) x calls, less the time of
 trying, of the classes of calls that live choice compared on rank 0; less in proportion where the
-run's calls were shorter than those that were compared, since calls overlap. What counting
-costs is in docs/report.md; without COLLSHIM_REPORT nothing of it is done."""
+run's calls were shorter than those that were compared, since calls overlap, and not more than by
+the means of all calls of either. What counting costs is in docs/report.md; without
+COLLSHIM_REPORT nothing of it is done."""
 
 
 def html(data):
@@ -326,7 +327,7 @@ def html(data):
     raw = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     body = [head(data), section("What to do", advised(data), "By the seconds that it is about."),
             section("Call sites", sites(data),
-                    "Of blocking collectives in C; click a head to sort."),
+                    "Return addresses in the program; click a head to sort."),
             section("Arrivals", heat(data), "Time after the first rank of a call: ranks by node, "
                     "calls in the order of time. A dark stripe is a rank or node that is late."),
             section("Arrivals, measured", arrivals(data), "Means over calls."),
