@@ -14,13 +14,14 @@ T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.20
 
 
 class Interval:
-    """Mean and 95 % confidence interval (Student's t) of three values or more."""
+    """Mean and 95 % confidence interval (Student's t) of three values or more, none of which can be
+    above `most`."""
 
-    def __init__(self, values):
+    def __init__(self, values, most=math.inf):
         count = len(values)
         half = T[min(count - 2, len(T) - 1)] * statistics.stdev(values) / math.sqrt(count)
         self.mean = statistics.mean(values)
-        self.low, self.high = self.mean - half, self.mean + half
+        self.low, self.high = self.mean - half, min(self.mean + half, most)
 
     def sign(self):
         """1: more than nothing, -1: less, 0: cannot be told."""
@@ -58,7 +59,8 @@ class Comparison:
         if turns < LEAST:
             return None
         return Interval([one - other for one, other in zip(self.without[:turns],
-                                                           self.with_it[:turns])])
+                                                           self.with_it[:turns])],
+                        self.whole())
 
     def inner(self):
         """The same of the runs' own accounts."""
