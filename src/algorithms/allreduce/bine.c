@@ -20,14 +20,8 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	bool is_cut = problem->bytes > problem->params[WHOLE];
 	struct cs_butterfly fly;
-	if (!problem->is_commutative) {
-		cs_build_refuse(builder, CS_NOT_COMMUTATIVE);
+	if (!cs_butterfly_begin(&fly, builder, CS_BUTTERFLY_BINE, 0, is_cut))
 		return;
-	}
-	if (problem->ranks == 1 && !problem->is_in_place)
-		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
-	cs_butterfly_begin(&fly, builder, CS_BUTTERFLY_BINE, 0, is_cut);
-	cs_butterfly_fold(&fly);
 	if (is_cut) {
 		cs_butterfly_scatter(&fly);
 		cs_butterfly_allgather(&fly);

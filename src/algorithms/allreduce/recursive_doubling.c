@@ -16,12 +16,8 @@
 static void
 build(struct cs_builder *builder)
 {
-	const struct cs_problem *problem = builder->problem;
 	struct cs_butterfly fly;
-	if (problem->ranks == 1 && !problem->is_in_place)
-		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
 	cs_butterfly_begin(&fly, builder, CS_BUTTERFLY_BINARY, 0, false);
-	cs_butterfly_fold(&fly);
 	cs_butterfly_combine(&fly);
 	cs_butterfly_unfold(&fly);
 }

@@ -18,17 +18,10 @@ enum { PORTS };
 static void
 build(struct cs_builder *builder)
 {
-	const struct cs_problem *problem = builder->problem;
-	bool is_split = problem->params[PORTS] > 1;
+	bool is_split = builder->problem->params[PORTS] > 1;
 	struct cs_butterfly fly, second;
-	if (!problem->is_commutative) {
-		cs_build_refuse(builder, CS_NOT_COMMUTATIVE);
+	if (!cs_butterfly_begin(&fly, builder, CS_BUTTERFLY_BINE, 0, !is_split))
 		return;
-	}
-	if (problem->ranks == 1 && !problem->is_in_place)
-		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
-	cs_butterfly_begin(&fly, builder, CS_BUTTERFLY_BINE, 0, !is_split);
-	cs_butterfly_fold(&fly);
 	if (is_split)
 		cs_butterfly_split(&fly, &second);
 	cs_butterfly_scatter(&fly);

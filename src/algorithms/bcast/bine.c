@@ -19,10 +19,9 @@ build_tree(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	struct cs_partition partition;
+	int p = problem->ranks, start;
 	cs_partition_bine(&partition);
-	int p = problem->ranks, head = cs_partition_head(&partition, p),
-	    start = (problem->root - head + p) % p;
-	struct cs_subtree part = cs_subtree_of(&partition, p, (problem->rank - start + p) % p);
+	struct cs_subtree part = cs_subtree_of_rank(&partition, problem, &start);
 	struct cs_place data = part.depth ? cs_out(0) : cs_in(0);
 	if (part.depth)
 		cs_build_wait(builder, cs_build_recv(builder, (start + part.parent) % p, data,

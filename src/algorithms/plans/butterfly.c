@@ -95,12 +95,12 @@ cs_butterfly_join(struct cs_butterfly *fly, struct cs_builder *builder, enum cs_
 		fly->number = -1;
 }
 
-void
-cs_butterfly_begin(struct cs_butterfly *fly, struct cs_builder *builder, enum cs_butterfly_way way,
-		   int keep, bool halves)
+/* Take the memory: `into` becomes OUT, or CS_TMP if the rank has no result. */
+static void
+take_memory(struct cs_butterfly *fly, bool halves)
 {
+	struct cs_builder *builder = fly->builder;
 	const struct cs_problem *problem = builder->problem;
-	cs_butterfly_join(fly, builder, way, keep);
 	if (fly->number < 0)
 		return;
 	if (problem->coll == CS_REDUCE && problem->rank != problem->root)
@@ -175,8 +175,9 @@ add(struct cs_butterfly *fly, struct cs_butterfly_range range, bool is_before)
 	cs_build_reduce(fly->builder, into, left, right, bytes_of(fly, range));
 }
 
-void
-cs_butterfly_fold(struct cs_butterfly *fly)
+/* Send the vectors of folded ranks to their mates, which add them. */
+static void
+fold(struct cs_butterfly *fly)
 {
 	const struct cs_problem *problem = fly->builder->problem;
 	if (fly->mate < 0)
@@ -190,6 +191,23 @@ cs_butterfly_fold(struct cs_butterfly *fly)
 		      cs_build_recv(fly->builder, fly->mate, fly->spare, problem->bytes));
 	add(fly, (struct cs_butterfly_range){ 0, fly->size }, fly->mate < problem->rank);
 	fly->sum = fly->into;
+}
+
+bool
+cs_butterfly_begin(struct cs_butterfly *fly, struct cs_builder *builder, enum cs_butterfly_way way,
+		   int keep, bool halves)
+{
+	const struct cs_problem *problem = builder->problem;
+	if (way != CS_BUTTERFLY_BINARY && !problem->is_commutative) {
+		cs_build_refuse(builder, CS_NOT_COMMUTATIVE);
+		return false;
+	}
+	if (problem->ranks == 1 && !problem->is_in_place)
+		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
+	cs_butterfly_join(fly, builder, way, keep);
+	take_memory(fly, halves);
+	fold(fly);
+	return true;
 }
 
 void

@@ -65,12 +65,14 @@ void cs_butterfly_shape(struct cs_butterfly *fly, const struct cs_problem *probl
 /* Fill in the shape and the rank: `sum` is IN, `into` OUT, without spare memory. */
 void cs_butterfly_join(struct cs_butterfly *fly, struct cs_builder *builder,
 		       enum cs_butterfly_way way, int keep);
-/* The same, and take the memory: `into` becomes OUT, or CS_TMP if the rank has no result. `halves`:
- * spare memory is for halves of the vector. */
-void cs_butterfly_begin(struct cs_butterfly *fly, struct cs_builder *builder,
+/* Begin a reduction: the same, take the memory (`into` becomes OUT, or CS_TMP if the rank has no
+ * result), send the vectors of folded ranks to their mates, which add them, and copy the vector of
+ * a rank that is alone. `halves`: spare memory is for halves of the vector. False: refused, since
+ * this way adds in no order and the operation needs one. */
+bool cs_butterfly_begin(struct cs_butterfly *fly, struct cs_builder *builder,
 			enum cs_butterfly_way way, int keep, bool halves);
 /* Cut the vector in two halves, the second for `second`, mirrored and beside. After
- * cs_butterfly_fold; spare memory must be for the whole vector. */
+ * cs_butterfly_begin; spare memory must be for the whole vector. */
 void cs_butterfly_split(struct cs_butterfly *fly, struct cs_butterfly *second);
 
 /* Pieces that `number` has after `level` halvings. */
@@ -78,8 +80,6 @@ struct cs_butterfly_range cs_butterfly_range(const struct cs_butterfly *fly, int
 /* Ranks that `number` stands for, from *first on. */
 int cs_butterfly_ranks(const struct cs_butterfly *fly, int number, int *first);
 
-/* Send the vectors of folded ranks to their mates, which add them. */
-void cs_butterfly_fold(struct cs_butterfly *fly);
 /* Send the result to the folded ranks. */
 void cs_butterfly_unfold(struct cs_butterfly *fly);
 /* Exchange whole vectors: all numbers have the sum. */

@@ -130,3 +130,12 @@ cs_subtree_of(const struct cs_partition *partition, int count, int member)
 	}
 	return part;
 }
+
+struct cs_subtree
+cs_subtree_of_rank(const struct cs_partition *partition, const struct cs_problem *problem,
+		   int *start)
+{
+	int p = problem->ranks;
+	*start = (problem->root - cs_partition_head(partition, p) + p) % p;
+	return cs_subtree_of(partition, p, (problem->rank - *start + p) % p);
+}

@@ -74,5 +74,9 @@ int cs_partition_head(const struct cs_partition *partition, int count);
 struct cs_subtree cs_subtree_cut(const struct cs_partition *partition, struct cs_subtree *part);
 /* The part whose head is `member`, of `count` members in all. */
 struct cs_subtree cs_subtree_of(const struct cs_partition *partition, int count, int member);
+/* The part whose head is the problem's rank, with the root at the top; *start: the rank that is
+ * member 0. */
+struct cs_subtree cs_subtree_of_rank(const struct cs_partition *partition,
+				     const struct cs_problem *problem, int *start);
 
 #endif

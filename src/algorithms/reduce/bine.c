@@ -43,10 +43,9 @@ build_tree(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	struct cs_partition partition;
+	int p = problem->ranks, start;
 	cs_partition_bine(&partition);
-	int p = problem->ranks, head = cs_partition_head(&partition, p),
-	    start = (problem->root - head + p) % p;
-	struct cs_subtree part = cs_subtree_of(&partition, p, (problem->rank - start + p) % p);
+	struct cs_subtree part = cs_subtree_of_rank(&partition, problem, &start);
 	struct cs_place sum = add_children(builder, &partition, start, part);
 	if (part.depth)
 		cs_build_send(builder, (start + part.parent) % p, sum, problem->bytes);
@@ -61,14 +60,12 @@ build(struct cs_builder *builder)
 		cs_build_refuse(builder, CS_NOT_COMMUTATIVE);
 		return;
 	}
-	if (problem->ranks == 1 && !problem->is_in_place)
-		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
-	if (problem->bytes <= problem->params[WHOLE]) {
+	if (problem->bytes <= problem->params[WHOLE] && problem->ranks > 1) {
 		build_tree(builder);
 		return;
 	}
-	cs_butterfly_begin(&fly, builder, CS_BUTTERFLY_BINE, problem->root, true);
-	cs_butterfly_fold(&fly);
+	if (!cs_butterfly_begin(&fly, builder, CS_BUTTERFLY_BINE, problem->root, true))
+		return;
 	cs_butterfly_scatter(&fly);
 	cs_butterfly_gather(&fly);
 }
