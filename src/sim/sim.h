@@ -14,6 +14,8 @@
  *     receiver: each receive sends a "ready" (of 8 bytes, as others; with model.rts when the
  *     sender's request to send, of 8 bytes too, has come), and the send's o_s and data follow when
  *     that is there and the sender is in the call: waits or looks.
+ *   - Sends that follow each other at once are a row: o_s of the first, osmin of the others. So are
+ *     receives.
  *   - Between nodes and inside one a rank has ports of their own, for each direction.
  *   - A card or a bus serves requests in order of time, at one time the lower rank first. The first
  *     byte waits for its turn, the last one for the slowest on its way.

@@ -140,7 +140,9 @@ launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, i
 	const struct cs_loggp *cost = &sim->cost[level];
 	bool is_shared = level == CS_INTRA ? model->bus && !sim->eager : model->nic_g ||
 			 model->nic_G;
-	actor->now += cost->o_send;
+	actor->now += actor->now == actor->sends_until
+		      ? cs_loggp_further(cost->o_send, cost->o_send_min) : cost->o_send;
+	actor->sends_until = actor->now;
 	struct cs_event event = { .bytes = bytes, .from = rank, .to = to,
 				  .number = actor->events++, .chain = actor->chain + 1,
 				  .request = request, .stream = stream & 3 };
@@ -258,7 +260,10 @@ wait_for(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_ste
 		return false;
 	actor->now = later(actor->now, request->at);
 	if (request->is_receive) {
-		actor->now += sim->model->level[request->level].o_recv;
+		const struct cs_loggp *cost = &sim->model->level[request->level];
+		actor->now += actor->now == actor->receives_until
+			      ? cs_loggp_further(cost->o_recv, cost->o_recv_min) : cost->o_recv;
+		actor->receives_until = actor->now;
 		actor->chain = request->chain > actor->chain ? request->chain : actor->chain;
 	}
 	return true;
