@@ -123,11 +123,9 @@ measure_network(const struct bench_options *options, const struct bench_world *w
 		return 1;
 	if (!options->is_quiet)
 		bench_tell_busy(world);
-	if (!bench_network_measure(&network, options, world)) {
-		if (world->rank == 0)
-			fputs("collshim-bench: no memory for the messages\n", stderr);
-		return 1;
-	}
+	int code = bench_network_measure(&network, options, world);
+	if (code)
+		return code;
 	if (world->rank == 0 && (!options->json || strcmp(options->json, "-") != 0))
 		bench_print_network(stdout, &network, world);
 	findings.is_complete = true;
