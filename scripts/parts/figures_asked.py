@@ -111,7 +111,7 @@ def in_place(case):
 
 # --- scatter: seed 000, 5.1, figures 5.7 and 5.8 --------------------------------------------------
 
-OVERHEADS = (0.5, 2.0)    # o_s in us: least, most
+OVERHEADS = (2.0, 0.5)    # o_s in us: of the first message in a row, of each further one
 # Ranks by k = f.
 GIVEN = {2: (3, 5, 9, 16, 27, 64, 81, 128, 243, 256), 4: (3, 5, 9, 16, 25, 64, 125, 128, 256, 625)}
 SCATTERS = {"linear": "scatter:linear", "binomial": "scatter:binomial"}
@@ -119,14 +119,16 @@ KNOMIAL = {"knomial k=%d" % k: "scatter:knomial k=%d" % k for k in (2, 4, 8)}
 
 
 def beside_logfp(name, k):
-    """A cell with the paper's closed form in us, of one o_s for any number of messages."""
+    """A cell with the paper's closed form in us."""
     def cell(case):
-        ranks, overhead, base = case.row["ranks"], OVERHEADS[case.at], k if name == "knomial" else 1
-        one = overhead + 5 + 1.5    # o_s + L + o_r
+        ranks, base = case.row["ranks"], k if name == "knomial" else 1
+        first, further = OVERHEADS
+        overhead = lambda n: further + (first - further) / n    # o_s(n)
         depth = next(depth for depth in range(64) if (base + 1) ** depth >= ranks)
-        return "%.1f (%.1f)" % (case(name)[0] * 1e6, one + max(
-            (ranks - 2) * overhead, (ranks - 1 - k) * 3) if name == "linear" else
-            depth * (one + (base - 1) * overhead))
+        way = 5 + 1.5    # L + o_r
+        return "%.1f (%.1f)" % (case(name)[0] * 1e6, overhead(ranks - 1) + way + max(
+            (ranks - 2) * overhead(ranks - 1), (ranks - 1 - k) * 3) if name == "linear" else
+            depth * (base * overhead(base) + way))
     return cell
 
 
@@ -324,14 +326,14 @@ block.""", COSTS, SETS, Table(
         ring_rows((16, 2, ("spike", "decreasing"), None)), VECTORS)],
     "scatter": lambda args: ["N-way tree against linear and binomial scatter", """
 One rank on each node, root 0. First with the paper's parameters for its figures 5.7 and 5.8, where
-o_s is between %g us (many messages in a row) and %g us (one): the simulator has one o_s for all, so
-the least and the most. Blocks have no length there.""" % OVERHEADS, *(Table(
+o_s is %g us for one message, and %g us for each further one in a row (o_s(n) of the closed form is
+their mean). Blocks have no length there.""" % OVERHEADS, *(Table(
         "LogfP, k = f = %d, simulated, us (in brackets the paper's closed form): "
         "`--model {model}`" % k,
         ["ranks"] + [(name + " k=%d" % k * (name == "knomial"), beside_logfp(name, k))
                      for name in (*SCATTERS, "knomial")] + ["fastest", "binomial / knomial"],
         grid(product([8], counts)), {**SCATTERS, "knomial": "scatter:knomial k=%d" % k},
-        ["os=%ge-6,L=5e-6,or=1.5e-6,g=3e-6,f=%d" % (overhead, k) for overhead in OVERHEADS], ())
+        ["os=%ge-6,osmin=%ge-6,L=5e-6,or=1.5e-6,ormin=0.5e-6,g=3e-6,f=%d" % (*OVERHEADS, k)], ())
         for k, counts in GIVEN.items()), COSTS, SETS, Table(
         "{model}, simulated; size: of one rank's block:",
         ["block", "ranks", *SCATTERS, *KNOMIAL, "linear / best knomial", "binomial / best knomial"],
