@@ -1,5 +1,5 @@
 /* LogGP parameters of a message from PRTT(n, 0, s) and rows of messages (seed 000, 4.3.3) between
- * two ranks on different nodes and between two on one, over a wire as plans use it (src/wire/wire.h):
+ * two ranks on different nodes and between two on one, over a wire as plans use it (wire/wire.h):
  * MPI_Isend, MPI_Irecv and MPI_Wait, or between nodes direct verbs.
  *
  *   caller      send send ... send, waits for all                         waits for the answer

@@ -60,7 +60,7 @@ is_burst(const struct fit *fit, int i, double *more)
 
 /* --- one parameter after the other ------------------------------------------------------------ */
 
-/* The line  t = (max - min) + min n  through a row's times, by least squares of the relative errors.
+/* The line  t = (max - min) + min n  through a row's times, by least squares of relative errors.
  * Rows in which later messages cost more have one overhead for all. */
 static void
 find_overhead(const struct bench_row *rows, size_t member, double *first, double *further)
@@ -116,9 +116,9 @@ find_latency(const struct fit *fit, struct bench_loggp *found)
 	found->L = way - found->o_send - found->o_recv;
 }
 
-/* g and G from the line  (n - f) g + (n - 1) (s - 1) G = PRTT(n, s) - PRTT(1, s), by least squares of
- * the relative errors: else the largest messages would decide alone. Bursts that the sender's processor
- * held up say nothing of the port. */
+/* g and G from the line  (n - f) g + (n - 1) (s - 1) G = PRTT(n, s) - PRTT(1, s), by least squares
+ * of the relative errors: else the largest messages would decide alone. Bursts that the sender's
+ * processor held up say nothing of the port. */
 static void
 find_gaps(const struct fit *fit, struct bench_loggp *found)
 {

@@ -240,7 +240,8 @@ print_rows(FILE *out, const char *where, const struct bench_level_costs *level)
 		const char *name;
 		double first, further;
 		size_t member;
-	} kinds[] = { { "o_s", loggp->o_send, loggp->o_send_min, offsetof(struct bench_row, sends) },
+	} kinds[] = { { "o_s", loggp->o_send, loggp->o_send_min,
+			offsetof(struct bench_row, sends) },
 		      { "o_r", loggp->o_recv, loggp->o_recv_min,
 			offsetof(struct bench_row, receives) } };
 	for (int kind = 0; kind < 2; kind++) {
@@ -388,7 +389,8 @@ json_level(FILE *out, const char *name, const struct bench_level_costs *level)
 		double number;
 	} numbers[] = { { "L", loggp->L }, { "os", loggp->o_send }, { "or", loggp->o_recv },
 			{ "osmin", loggp->o_send_min }, { "ormin", loggp->o_recv_min },
-			{ "g", loggp->g }, { "G", loggp->G }, { "f", loggp->f }, { "fit_error", loggp->error } };
+			{ "g", loggp->g }, { "G", loggp->G }, { "f", loggp->f },
+			{ "fit_error", loggp->error } };
 	fprintf(out, "{\"level\": \"%s\", \"ranks\": [%d, %d]", name, level->ranks[0],
 		level->ranks[1]);
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

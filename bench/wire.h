@@ -1,5 +1,5 @@
-/* bench/wire.h — messages between two ranks for --loggp: the MPI's, or direct verbs by the library's
- * own code (ib/ib.h) on top of these. */
+/* bench/wire.h — messages between two ranks for --loggp: the MPI's, or direct verbs by the
+ * library's own code (ib/ib.h) on top of these. */
 #ifndef BENCH_WIRE_H
 #define BENCH_WIRE_H
 

@@ -17,7 +17,8 @@ wrong(double noise, uint64_t *seed)
 	return 1 + noise * ((double)random_below(seed, 2001) - 1000) / 1000;
 }
 
-/* The times and rows that bench/loggp.c takes, as the model would have them, each wrong by up to `noise`. */
+/* The times and rows that bench/loggp.c takes, as the model would have them, each wrong by up to
+ * `noise`. */
 static int
 make_times(struct bench_prtt *times, const struct bench_loggp *truth, double noise, uint64_t *seed)
 {

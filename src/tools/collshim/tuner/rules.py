@@ -218,8 +218,8 @@ def host_lines(sweeps):
 
 
 def model_lines(sweeps, state):
-    """A model for each MPI, and one for its plans by verbs where there are any: what messages cost at
-    its largest shape of several nodes, what the host costs at all."""
+    """A model for each MPI, and one for its plans by verbs where there are any: what messages cost
+    at its largest shape of several nodes, what the host costs at all."""
     lines = []
     for flavour in dict.fromkeys(sweep.shape["flavour"] for sweep in sweeps):
         ours = [sweep for sweep in sweeps if sweep.shape["flavour"] == flavour]
