@@ -766,12 +766,14 @@ TEST(half_full_takes_128_160_and_480_rounds)
 	}
 }
 
-/* The longest message of the ranks' plans. */
+/* The longest message of the ranks' plans, and the shortest. */
 static size_t
-longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *call)
+longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *call,
+		size_t *shortest)
 {
 	struct cs_problem problem = *call;
 	size_t longest = 0;
+	*shortest = SIZE_MAX;
 	for (problem.rank = 0; problem.rank < call->ranks; problem.rank++) {
 		struct cs_builder builder;
 		struct cs_plan plan;
@@ -779,8 +781,11 @@ longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *c
 		algorithm->build(&builder);
 		assert_int_equal(cs_builder_finish(&builder), CS_OK);
 		for (size_t i = 0; i < plan.count; i++)
-			if (plan.steps[i].kind == CS_STEP_SEND && plan.steps[i].bytes > longest)
-				longest = plan.steps[i].bytes;
+			if (plan.steps[i].kind == CS_STEP_SEND) {
+				size_t bytes = plan.steps[i].bytes;
+				longest = bytes > longest ? bytes : longest;
+				*shortest = bytes < *shortest ? bytes : *shortest;
+			}
 		cs_plan_fini(&plan);
 	}
 	return longest;
@@ -804,15 +809,44 @@ TEST(rings_choose_the_block_of_equation_2)
 						 (z / full);
 				for (uint64_t rank = 0; rank < full; rank++)
 					sizes[rank] = 1 << 20;
-				size_t block =
-					longest_message(cs_algorithm_by_name(CS_ALLGATHERV,
-									     names[i]), &call);
+				size_t shortest, block = longest_message(
+					cs_algorithm_by_name(CS_ALLGATHERV, names[i]), &call,
+					&shortest);
 				uint64_t square = 2 * total * params[1] / twice;
 				if (block * block > square || (block + 1) * (block + 1) <= square)
 					fail_msg("%s, %llu of %llu ranks with data: %zu bytes",
 						 names[i], (unsigned long long)full,
 						 (unsigned long long)p, block);
 			}
+}
+
+/* 2.3: "roughly even sized blocks of size at most B": as many of them, none longer than another one
+ * by more than a byte, in as many rounds. The lengths of loops that plans are folded into differ. */
+TEST(even_segments_are_as_many_and_alike)
+{
+	static const char *const names[] = { "pipelined-ring", "equidistant-ring", "node-ring" };
+	for (size_t i = 0; i < COUNT(names); i++)
+		for (size_t bytes = 1; bytes < 2000; bytes += 37) {
+			const struct cs_algorithm *algorithm =
+				cs_algorithm_by_name(CS_ALLGATHERV, names[i]);
+			size_t params[CS_MAX_PARAMS] = { SEGMENT, 1, 4, 0 };
+			size_t sizes[5] = { bytes, 0, bytes, bytes, bytes }, shortest;
+			struct cs_problem call = { .coll = CS_ALLGATHERV, .ranks = 5, .unit = 1,
+						   .sizes = sizes, .params = params };
+			uint64_t messages[2];
+			for (int even = 0; even < 2; even++) {
+				struct cs_sim_result result;
+				params[3] = (size_t)even;
+				struct cs_sim *sim = stage(algorithm->build, &call, NULL);
+				assert_int_equal(cs_sim_run(sim, &ported, NULL, NULL, &result),
+						 CS_OK);
+				cs_sim_destroy(sim);
+				messages[even] = result.messages;
+			}
+			assert_int_equal(messages[0], messages[1]);
+			size_t longest = longest_message(algorithm, &call, &shortest);
+			assert_true(longest <= SEGMENT && longest - shortest <= 1);
+		}
 }
 
 /* 2.3: what leaves a node comes from a rank with data, if the node has one, so that it leaves in
