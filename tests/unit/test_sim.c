@@ -820,8 +820,8 @@ TEST(rings_choose_the_block_of_equation_2)
 			}
 }
 
-/* 2.3: "roughly even sized blocks of size at most B": as many of them, none longer than another one
- * by more than a byte, in as many rounds. The lengths of loops that plans are folded into differ. */
+/* 2.3: "roughly even sized blocks of size at most B": as many of them, none longer than another
+ * one by more than a byte. */
 TEST(even_segments_are_as_many_and_alike)
 {
 	static const char *const names[] = { "pipelined-ring", "equidistant-ring", "node-ring" };

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#define STARTUP (16 << 10) /* bytes, where nothing is known of the network */
 #define LEAST_BLOCK 64       /* bytes: smaller ones are all start-up */
 /* Full ones of all blocks together, which bounds the steps of a plan */
 #define MOST_SEGMENTS 16384u
@@ -185,12 +186,14 @@ static uint64_t
 best_block(const struct cs_problem *problem)
 {
 	struct spread spread = spread_of(problem);
+	uint64_t startup = problem->params[CS_RING_STARTUP] ? problem->params[CS_RING_STARTUP]
+							    : STARTUP;
 	uint64_t p = (uint64_t)problem->ranks, z = spread.empty, square;
 	if (spread.least == spread.most)
 		return spread.most;
 	uint64_t twice = z == p - 1 ? 2 * (p - 2) : p + z - 2 + 2 * (z / (p - z));
-	if (!twice || __builtin_mul_overflow((uint64_t)cs_problem_total(problem),
-					     2 * problem->params[CS_RING_STARTUP], &square))
+	if (!twice || __builtin_mul_overflow((uint64_t)cs_problem_total(problem), 2 * startup,
+					     &square))
 		return spread.most;
 	return root_of(square / twice);
 }
