@@ -27,8 +27,8 @@ enum { CS_RING_SEGMENT, CS_RING_STARTUP, CS_RING_WINDOW, CS_RING_EVEN };
 		{ "segment", "most bytes of a segment, at least 64 and a 16384th of all blocks; " \
 			     "0: chosen from the sizes", 0, 0, \
 		  1 << 30 }, \
-	  [CS_RING_STARTUP] = { "startup", "bytes that a link moves while a message starts; 0: by " \
-					   "the site's model, 16K without", 0, 0, 1 << 20 }, \
+	  [CS_RING_STARTUP] = { "startup", "bytes that a link moves while a message starts; 0: " \
+					   "by the site's model, 16K without", 0, 0, 1 << 20 }, \
 	  [CS_RING_WINDOW] = { "window", "segments under way at a time", 4, 1, \
 			       CS_RING_MOST_WINDOW }, \
 	  [CS_RING_EVEN] = { "even", "1: a block's segments are equally long, not the last one " \
