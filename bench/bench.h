@@ -115,7 +115,7 @@ struct bench_options {
 	double compute; /* times the host's blocking call */
 	const char *json, *svg, *wire;
 	bool is_quiet, wants_loggp, wants_facts, wants_first, wants_overlap, wants_help,
-	     wants_version, wants_verbs;
+	     wants_version, wants_verbs, permutes;
 };
 
 /* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
@@ -194,6 +194,8 @@ struct bench_world {
 	char mpi[128];        /* "Open MPI v4.1.4" */
 	char library[512];    /* file that serves MPI_X */
 	bool is_interposed;   /* MPI_X is not PMPI_X */
+	const void *comm;     /* that calls are on, MPI_Comm *; NULL: MPI_COMM_WORLD */
+	int comm_rank;        /* in it; 0 at the world's rank 0 */
 };
 
 struct bench_result {
@@ -210,6 +212,9 @@ struct bench_result {
 };
 
 void bench_world_look(struct bench_world *world);
+/* Collective over all ranks: calls are on a communicator of a random order of them, but of rank 0,
+ * from now on. */
+void bench_world_permute(struct bench_world *world, uint64_t seed);
 /* Is it a single call of which the last rank to enter may find all done, since it had to wait for
  * its core while the others made theirs? Its time is the longest of the ranks' own then. */
 bool bench_looks_free(const struct bench_case *what, const struct bench_world *world);

@@ -301,6 +301,8 @@ main(int argc, char **argv)
 			!options.wants_version;
 	if (!is_first)
 		bench_world_look(&world);
+	if (is_right && options.permutes)
+		bench_world_permute(&world, options.seed);
 	if (!is_right) {
 		if (speaks)
 			fprintf(stderr, "collshim-bench: %s (--help shows what is known)\n",

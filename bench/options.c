@@ -16,6 +16,7 @@ enum {
 	OPT_FROM_FIRST,
 	OPT_IMBALANCE,
 	OPT_SEED,
+	OPT_PERMUTE,
 	OPT_OVERLAP,
 	OPT_INTERVAL,
 	OPT_COMPUTE,
@@ -49,6 +50,7 @@ static const struct option long_options[] = {
 	{ "from-first", no_argument, NULL, OPT_FROM_FIRST },
 	{ "imbalance", required_argument, NULL, OPT_IMBALANCE },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "permute", no_argument, NULL, OPT_PERMUTE },
 	{ "overlap", no_argument, NULL, OPT_OVERLAP },
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	{ "compute", required_argument, NULL, OPT_COMPUTE },
@@ -112,7 +114,9 @@ bench_options_help(FILE *out)
 	      "the MPI and ours by turns with the same\n"
 	      "                           delays. Roots turn, if no --root is given. Up to 8 "
 	      "times\n"
-	      "  --seed N                 of random patterns; default 1\n"
+	      "  --seed N                 of random patterns and orders; default 1\n"
+	      "  --permute                a communicator of all ranks in a random order, but 0, in "
+	      "place of MPI_COMM_WORLD\n"
 	      "  --overlap                non-blocking calls that are computed over, bound by a "
 	      "core and by memory: time in the start,\n"
 	      "                           the tests and the wait, and how much of the blocking "
@@ -527,6 +531,9 @@ read_option(struct reading *reading, int option, char **argv)
 		return add_pattern(reading, optarg);
 	case OPT_SEED:
 		return read_seed(reading, optarg);
+	case OPT_PERMUTE:
+		options->permutes = true;
+		return CS_OK;
 	case OPT_OVERLAP:
 		options->wants_overlap = true;
 		return CS_OK;
@@ -655,6 +662,12 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 	    (options->wants_loggp || options->wants_first || options->wants_facts)) {
 		snprintf(complaint, 256, "--svg: not with --loggp, --from-first or --node, which "
 					 "have no times by size");
+		return CS_BAD_INPUT;
+	}
+	if (options->permutes && (options->wants_loggp || options->wants_first ||
+				  options->wants_overlap || options->pattern_count)) {
+		snprintf(complaint, 256, "--permute: not with --loggp, --from-first, --overlap or "
+					 "--imbalance");
 		return CS_BAD_INPUT;
 	}
 	if (options->wire && !options->wants_loggp) {

@@ -91,6 +91,9 @@ void
 bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world)
 {
 	bench_print_world(out, world);
+	if (options->permutes)
+		fprintf(out, "# ranks in a random order but for 0 (seed %" PRIu64 ")\n",
+			options->seed);
 	bench_print_in_force(out, world);
 	fprintf(out, "# time of a call: %s, without the %.3f us of reading the clock, median; by "
 		     "turns in %d rounds\n"
@@ -558,6 +561,8 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 		world->ranks, world->nodes, world->ppn_min, world->ppn_max,
 		world->is_block_placed ? "block" : "cyclic", world->cores);
 	cs_json_string(out, world->is_interposed ? world->library : NULL);
+	if (options->permutes)
+		fprintf(out, ",\n \"permuted\": %" PRIu64, options->seed);
 	fputs(",\n \"environment\": ", out);
 	json_environment(out);
 	if (findings->network) {
