@@ -19,8 +19,8 @@ _collshim_options()
 		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \
 		--groups=ANY --taper=ANY --eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
 		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY \
-		--poll=ANY --play "--node-model=epyc|xeon|arm|a64fx" --levels=ANY --json --memory=ANY \
-		--verbose;;
+		--poll=ANY --play "--node-model=epyc|xeon|arm|a64fx" --levels=ANY --json --svg=FILE \
+		--memory=ANY --verbose;;
 	collshim-bench.*) echo --collectives=COLLECTIVES --sizes=ANY --time=ANY \
 		"--root=0|last|rotate" --distribution=DISTRIBUTIONS --cases=CALL --from-first \
 		--imbalance=PATTERN --seed=ANY --permute --overlap --interval=ANY --compute=ANY --svg=FILE \

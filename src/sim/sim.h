@@ -45,10 +45,18 @@ struct cs_sim_result {
 			  * before */
 };
 
-/* Called for each step when it has ended; `start` to `end` is the time in which its rank did
- * nothing else. */
+/* A step that has ended; `start` to `end` is the time in which its rank did nothing else, and for
+ * `waited` of it nothing at all. */
+struct cs_sim_seen {
+	int rank;
+	unsigned kind; /* enum cs_step_kind, or enum cs_node_step */
+	size_t step;
+	int64_t start, end, waited; /* ps */
+};
+
+/* Called for each step. */
 struct cs_sim_watch {
-	void (*step)(void *context, int rank, size_t step, int64_t start, int64_t end);
+	void (*step)(void *context, const struct cs_sim_seen *seen);
 	void *context;
 };
 

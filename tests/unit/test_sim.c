@@ -1849,17 +1849,19 @@ TEST(algorithms_run_as_they_are_proven_and_always_alike)
 
 struct seen {
 	size_t next[33];
-	int64_t end[33];
+	int64_t end[33], waited[33];
 };
 
 static void
-see(void *context, int rank, size_t step, int64_t start, int64_t end)
+see(void *context, const struct cs_sim_seen *step)
 {
 	struct seen *seen = context;
-	assert_int_equal(step, seen->next[rank]++);
-	assert_int_equal(start, seen->end[rank]);
-	assert_true(end >= start);
-	seen->end[rank] = end;
+	assert_int_equal(step->step, seen->next[step->rank]++);
+	assert_int_equal(step->start, seen->end[step->rank]);
+	assert_true(step->waited >= 0 && step->end - step->start >= step->waited);
+	assert_true(!step->waited || step->kind == CS_STEP_WAIT);
+	seen->end[step->rank] = step->end;
+	seen->waited[step->rank] += step->waited;
 }
 
 /* Also through the bus and the card of "hdr-like". */
