@@ -4,7 +4,7 @@ import dataclasses
 from itertools import product
 from statistics import fmean
 
-from collshim.distributions import PARTS
+from collshim.distributions import PARTS, blocks_of
 
 SETS = ("hdr-like", "10gbe-like")
 FACTORS = (1, 0.5, 2)    # of a node's costs
@@ -99,6 +99,33 @@ def ring_rows(*rings):
     return [{"nodes": "%dx%d" % (nodes, ppn), "distribution": name, "segment": segment, "points": [
         (nodes, ppn, (32 << 20) // (1 if name in ("broadcast", "spike") else nodes * ppn))]}
             for nodes, ppn, names, segment in rings for name in names]
+
+
+# The figures of 3.3 to 3.5: nodes, ranks on each; first some that are simulated, too.
+LARGE_RINGS = ((24, 4), (128, 6), (962, 6), (16384, 4))
+LARGE_BLOCKS = (64, 1 << 10, 16 << 10)    # base counts c: means
+
+
+def vring_forms(is_pipelined):
+    """Closed form of a flat ring whose first rank has the largest block. Linear: that block's way
+    past all ranks but one. Pipelined: its first segment's way, and equation 1's further rounds
+    (seed 001, 2.2): a rank sends its own segments before those that come, so each of b segments
+    beyond one of each rank is a round of the slowest rank, port, card or bus."""
+    def seconds(cost, nodes, ppn, blocks, segment):
+        largest = min(blocks[0], segment)
+        over = sum(-(-block // segment) or 1 for block in blocks) - len(blocks)
+        inside, between = (sum(cost[level + key] for key in ("os", "L", "or")) +
+                           (largest - 1) * cost[level + "G"] for level in ("intra.", ""))
+        busy = [cost["os"] + cost["or"], (ppn - 1) * largest * cost["bus"]] + [
+            cost[level + "g"] + largest * cost[level + "G"]
+            for level in ("", "nic.") + ("intra.",) * (ppn > 1)]
+        return nodes * (ppn - 1) * inside + (nodes - 1) * between + over * max(busy)
+
+    def forms(case, nodes, ppn, size, what):
+        blocks = blocks_of(case.row["distribution"], size * nodes * ppn, nodes * ppn)
+        return [seconds(cost, nodes, ppn, blocks, case.row["segment"] if is_pipelined
+                        else blocks[0]) for cost in case.costs()]
+    return forms
 
 
 def in_place(case):
@@ -323,7 +350,21 @@ block.""", COSTS, SETS, Table(
                 for case in cases for name in ("window 1", "window 16"))]), Table(
         "{model}, simulated, 16x2: ring / pipelined ring by block size:",
         ["distribution"] + [(block, "ring / " + block) for block in BLOCKS],
-        ring_rows((16, 2, ("spike", "decreasing"), None)), VECTORS)],
+        ring_rows((16, 2, ("spike", "decreasing"), None)), VECTORS), """
+Many ranks, which follow each other on their nodes: geometric, segments of 32 KiB; block: the mean
+of all.""", Table(
+        "{model}, simulated:",
+        ["nodes", "ranks", "block", "ring", ("pipelined", "given"), "ring / given"],
+        [{"nodes": "%dx%d" % shape, "ranks": shape[0] * shape[1], "block": size,
+          "distribution": "geometric", "segment": 32 << 10, "points": [(*shape, size)]}
+         for shape in LARGE_RINGS for size in LARGE_BLOCKS], VECTORS, factors=(),
+        closed={"ring": vring_forms(False), "given": vring_forms(True)},
+        note=lambda cases: ["""
+`*`: closed form, not simulated: the largest block's way past all ranks but one; pipelined: that of
+its first segment, and the rounds of seed 001's equation 1 beyond one segment of each rank."""] +
+        form_errors(cases, "ring", "Where both are there, closed form / simulated is %.3f to %.3f "
+                    "for the linear ring.") + form_errors(
+                        cases, "given", "For the pipelined one it is %.3f to %.3f."))],
     "scatter": lambda args: ["N-way tree against linear and binomial scatter", """
 One rank on each node, root 0. First with the paper's parameters for its figures 5.7 and 5.8, where
 o_s is %g us for one message, and %g us for each further one in a row (o_s(n) of the closed form is

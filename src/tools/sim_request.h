@@ -99,7 +99,7 @@ int cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 		   const struct cs_sim_watch *watch, struct cs_sim_result *result,
 		   const char **why);
 
-/* Where time goes (sim_picture.c). A watch for a run; false: no memory. Its context is to be
+/* Waits of the ranks (sim_picture.c): a watch for a run; false: no memory. Its context is to be
  * freed. */
 bool cs_tool_watch_waits(struct cs_sim_watch *watch, int ranks);
 /* Says on stderr how long each rank waited in the last run, and begins anew. */
