@@ -103,8 +103,8 @@ begun_by(const struct cs_plan *plan, size_t wait)
 	return at;
 }
 
-/* A receive ends when its rank has taken the message. What is left of a wait is the time in which
- * the message's sender had not begun it: idle, while no data is on its way. */
+/* A receive ends when its rank has taken the message, a wait when the message's sender begins it:
+ * the rank is idle while no data is on its way. */
 static void
 find_idle(struct picture *picture, int rank)
 {
