@@ -111,7 +111,7 @@ MVAPICH: those of MPICH 1.2.7 and MPICH2, from which MVAPICH 0.9 and MVAPICH2 we
 versions that were measured are not told. All plans send alike: by one set of parameters, without
 the MPIs' own protocols; but where the root of linear-sync asks each rank for its data, these wait
 for that. mt23108 has the seed's least o_s for further messages in a row.""",
-            [["host", "call", "for", "plan"]] + [
+            "The plans that are simulated:", [["host", "call", "for", "plan"]] + [
                 [who, call, text, plan] for call, found in CHOICES.items()
                 for who, choices in found.items() for text, _, plan in choices],
             CARDS, "#### Gather (figure 7.3)", table("gather", sorted(product(
