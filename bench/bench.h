@@ -10,6 +10,7 @@
  * 	facts       of a node, for a tuning file (--node)
  * 	node_model  of a node with many cores (the same)
  * 	loggp       what a message costs (--loggp)     loggp_fit      parameters out of round trips
+ * 	wire        what carries these messages
  * 	output      table, JSON, progress
  *
  * Barriers and everything else that the bench needs for itself go through PMPI only, so that what
@@ -112,9 +113,9 @@ struct bench_options {
 	size_t intervals[BENCH_MAX_INTERVALS]; /* bytes between tests, 0: none; BENCH_ONE_TEST */
 	int interval_count;
 	double compute; /* times the host's blocking call */
-	const char *json, *svg;
+	const char *json, *svg, *wire;
 	bool is_quiet, wants_loggp, wants_facts, wants_first, wants_overlap, wants_help,
-	     wants_version;
+	     wants_version, wants_verbs, permutes;
 };
 
 /* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
@@ -193,6 +194,8 @@ struct bench_world {
 	char mpi[128];        /* "Open MPI v4.1.4" */
 	char library[512];    /* file that serves MPI_X */
 	bool is_interposed;   /* MPI_X is not PMPI_X */
+	const void *comm;     /* that calls are on, MPI_Comm *; NULL: MPI_COMM_WORLD */
+	int comm_rank;        /* in it; 0 at the world's rank 0 */
 };
 
 struct bench_result {
@@ -209,6 +212,9 @@ struct bench_result {
 };
 
 void bench_world_look(struct bench_world *world);
+/* Collective over all ranks: calls are on a communicator of a random order of them, but of rank 0,
+ * from now on. */
+void bench_world_permute(struct bench_world *world, uint64_t seed);
 /* Is it a single call of which the last rank to enter may find all done, since it had to wait for
  * its core while the others made theirs? Its time is the longest of the ranks' own then. */
 bool bench_looks_free(const struct bench_case *what, const struct bench_world *world);
@@ -353,31 +359,39 @@ bool bench_overlap_measure(struct bench_overlap *overlap, const struct bench_cas
 
 /* --- loggp_fit.c ------------------------------------------------------------------------------ */
 
-/* PRTT(n, d, s) (seed 000, 4.3.3): n messages of s bytes, one each d seconds, until the answer of s
+/* PRTT(n, 0, s) (seed 000, 4.3.3): n messages of s bytes, as fast as they go, until the answer of s
  * bytes to the last is there. */
 struct bench_prtt {
 	int n;
-	double delay; /* 0: as fast as they go */
 	size_t bytes;
 	double seconds;
+};
+
+#define BENCH_ROWS 5
+/* Messages of the smallest size in a row: what the processor needs for n sends, and to receive n
+ * that have arrived; seconds of all n. */
+struct bench_row {
+	int n;
+	double sends, receives;
 };
 
 /* LogGP parameters of a message, as sim/model.h has them; seconds, and seconds per byte. */
 struct bench_loggp {
 	double L, o_send, o_recv, g, G;
+	double o_send_min, o_recv_min; /* of further messages in a row: at most the first's */
 	int f;
-	double error; /* mean of |predicted / measured - 1| over the times without delay */
+	double error; /* mean of |predicted / measured - 1| over the times */
 };
 
-/* PRTT(n, d, s) by the parameters, seconds. */
-double bench_loggp_prtt(const struct bench_loggp *loggp, int n, double delay, size_t bytes);
+/* PRTT(n, 0, s) by the parameters, seconds. */
+double bench_loggp_prtt(const struct bench_loggp *loggp, int n, size_t bytes);
 
-/* The parameters for these times. Each size needs n = 1 without delay; the smallest one also some n
- * > 1 without delay, and n > 1 with a delay longer than the gap. A gap that is hidden by o_send at
- * all sizes is found as 0. `o_recv` is as measured; less is found if a round trip has no room for
- * it. */
+/* The parameters for these times and rows. Each size needs n = 1; the smallest one also some n > 1.
+ * A gap that is hidden by o_send at all sizes is found as 0. The overheads are o(n) = min + (max -
+ * min) / n, by least squares (seed 000, 5.1.4); less is found if bursts, or a round trip, have no
+ * room for them. */
 void bench_loggp_fit(struct bench_loggp *found, const struct bench_prtt *times, int count,
-		     double o_recv);
+		     const struct bench_row rows[BENCH_ROWS]);
 
 /* --- loggp.c ---------------------------------------------------------------------------------- */
 
@@ -392,6 +406,8 @@ struct bench_network {
 		struct bench_loggp loggp;
 		struct bench_prtt times[BENCH_MAX_PRTT];
 		int time_count;
+		struct bench_row rows[BENCH_ROWS];
+		char device[200]; /* "": the MPI's messages */
 	} level[BENCH_LEVELS];
 	/* On a node: seconds per byte of a copy, and of a sum's result, by one rank; of a copy by
 	 * all its ranks at once; seconds that a flag takes from core to core. 0: not measured. */
@@ -406,9 +422,10 @@ const char *bench_network_text(char text[BENCH_NETWORK_TEXT], const struct bench
  * all. */
 double bench_network_error(const struct bench_network *network);
 
-/* Collective over all ranks; filled in at rank 0 only. False without memory (at all ranks). */
-bool bench_network_measure(struct bench_network *network, const struct bench_options *options,
-			   const struct bench_world *world);
+/* Collective over all ranks; filled in at rank 0 only. Exit code, the same at all ranks: 1 without
+ * memory, 3 without the verbs that were asked for; rank 0 has said so on stderr. */
+int bench_network_measure(struct bench_network *network, const struct bench_options *options,
+			  const struct bench_world *world);
 
 /* --- output.c (rank 0) ------------------------------------------------------------------------ */
 

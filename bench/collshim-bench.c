@@ -123,11 +123,9 @@ measure_network(const struct bench_options *options, const struct bench_world *w
 		return 1;
 	if (!options->is_quiet)
 		bench_tell_busy(world);
-	if (!bench_network_measure(&network, options, world)) {
-		if (world->rank == 0)
-			fputs("collshim-bench: no memory for the messages\n", stderr);
-		return 1;
-	}
+	int code = bench_network_measure(&network, options, world);
+	if (code)
+		return code;
 	if (world->rank == 0 && (!options->json || strcmp(options->json, "-") != 0))
 		bench_print_network(stdout, &network, world);
 	findings.is_complete = true;
@@ -303,6 +301,8 @@ main(int argc, char **argv)
 			!options.wants_version;
 	if (!is_first)
 		bench_world_look(&world);
+	if (is_right && options.permutes)
+		bench_world_permute(&world, options.seed);
 	if (!is_right) {
 		if (speaks)
 			fprintf(stderr, "collshim-bench: %s (--help shows what is known)\n",

@@ -1,13 +1,14 @@
-/* LogGP parameters of a message from PRTT(n, d, s) (seed 000, 4.3.3) between two ranks on different
- * nodes and between two on one, over MPI_Isend, MPI_Irecv and MPI_Wait, as plans use them
- * (src/comm/host/wire.c).
+/* LogGP parameters of a message from PRTT(n, 0, s) and rows of messages (seed 000, 4.3.3) between
+ * two ranks on different nodes and between two on one, over a wire as plans use it (wire/wire.h):
+ * MPI_Isend, MPI_Irecv and MPI_Wait, or between nodes direct verbs.
  *
- *   caller      Isend d Isend d ... Isend, waits for all                  waits for the answer
- *   answerer    has n receives posted        waits for them, one by one | Isend, waits
+ *   caller      send send ... send, waits for all                         waits for the answer
+ *   answerer    has n receives posted        waits for them, one by one | send, waits
  *
  * The other ranks sleep. */
 #include "bench.h"
 #include "node.h"
+#include "wire.h"
 
 #include <mpi.h>
 #include <stdlib.h>
@@ -24,10 +25,11 @@
 
 static const size_t sizes[] = { 1, 64, 512, 2048, 8192, 32768, 131072, 524288 };
 static const int bursts[] = { 2, 3, 4, 6, 8, 12 }; /* of the smallest size, for f */
+static const int rows[BENCH_ROWS] = { 1, 2, 4, 8, BURST };
 
 #define SIZES (sizeof sizes / sizeof *sizes)
 #define BURSTS (sizeof bursts / sizeof *bursts)
-#define POINTS (2 * SIZES + BURSTS + 1)
+#define POINTS (2 * SIZES + BURSTS)
 _Static_assert(POINTS <= BENCH_MAX_PRTT, "room for all round trips");
 _Static_assert(2 * NODE_BYTES <= BURST * 524288, "room for two blocks in the messages' memory");
 
@@ -35,6 +37,8 @@ struct pair {
 	const struct bench_options *options;
 	const struct bench_world *world;
 	int caller, answerer; /* ranks */
+	struct bench_wire wire;
+	double sends;          /* of the caller's last row, seconds */
 	unsigned char *memory; /* room for BURST messages of the largest size */
 	double *values;        /* room for MOST_SAMPLES, and for the medians of the rounds */
 	const char *name;
@@ -57,81 +61,101 @@ spin(double seconds)
 
 /* --- one round trip --------------------------------------------------------------------------- */
 
-/* Both: the answerer has its receives posted when the caller begins. */
-static double
-ask_once(const struct pair *pair, const struct bench_prtt *what)
+/* The answerer has its receives posted when the caller begins. */
+static void
+wait_for_receives(const struct pair *pair)
 {
-	MPI_Request answer, sends[BURST];
-	int bytes = (int)what->bytes;
-	unsigned char *to = pair->memory + sizes[SIZES - 1];
-	PMPI_Irecv(to, bytes, MPI_BYTE, pair->answerer, TAG, MPI_COMM_WORLD, &answer);
 	PMPI_Recv(NULL, 0, MPI_BYTE, pair->answerer, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* `all` messages from one end to the other, whose ends are 0 and 1 in the wire. */
+static void
+start_all(struct pair *pair, struct cs_request *requests, int count, size_t bytes, bool is_send)
+{
+	struct cs_wire *wire = pair->wire.used;
+	for (int i = 0; i < count; i++)
+		if (is_send)
+			wire->send(wire, &requests[i], !wire->rank, TAG, pair->memory, bytes);
+		else
+			wire->recv(wire, &requests[i], !wire->rank, TAG,
+				   pair->memory + (size_t)i * bytes, bytes);
+}
+
+static void
+wait_all(struct pair *pair, struct cs_request *requests, int count)
+{
+	for (int i = 0; i < count; i++)
+		pair->wire.used->wait(pair->wire.used, &requests[i]);
+}
+
+static double
+ask_once(struct pair *pair, const struct bench_prtt *what)
+{
+	struct cs_wire *wire = pair->wire.used;
+	struct cs_request answer, sends[BURST];
+	wire->recv(wire, &answer, 1, TAG, pair->memory + sizes[SIZES - 1], what->bytes);
+	wait_for_receives(pair);
 	int64_t start = bench_now();
-	for (int i = 0; i < what->n; i++) {
-		PMPI_Isend(pair->memory, bytes, MPI_BYTE, pair->answerer, TAG, MPI_COMM_WORLD,
-			   &sends[i]);
-		if (what->delay > 0 && i < what->n - 1)
-			spin(what->delay);
-	}
-	for (int i = 0; i < what->n; i++)
-		PMPI_Wait(&sends[i], MPI_STATUS_IGNORE);
-	PMPI_Wait(&answer, MPI_STATUS_IGNORE);
+	start_all(pair, sends, what->n, what->bytes, true);
+	pair->sends = (double)(bench_now() - start) * 1e-9;
+	wait_all(pair, sends, what->n);
+	wait_all(pair, &answer, 1);
 	return (double)(bench_now() - start) * 1e-9;
 }
 
 static void
-choose_once(const struct pair *pair, const struct bench_prtt *what)
+answer_once(struct pair *pair, int receives, int sends, size_t bytes)
 {
-	MPI_Request receives[BURST], answer;
-	int bytes = (int)what->bytes;
-	for (int i = 0; i < what->n; i++)
-		PMPI_Irecv(pair->memory + (size_t)i * what->bytes, bytes, MPI_BYTE, pair->caller,
-			   TAG, MPI_COMM_WORLD, &receives[i]);
+	struct cs_request requests[BURST];
+	start_all(pair, requests, receives, bytes, false);
 	PMPI_Send(NULL, 0, MPI_BYTE, pair->caller, TAG + 1, MPI_COMM_WORLD);
-	for (int i = 0; i < what->n; i++)
-		PMPI_Wait(&receives[i], MPI_STATUS_IGNORE);
-	PMPI_Isend(pair->memory, bytes, MPI_BYTE, pair->caller, TAG, MPI_COMM_WORLD, &answer);
-	PMPI_Wait(&answer, MPI_STATUS_IGNORE);
+	wait_all(pair, requests, receives);
+	start_all(pair, requests, sends, bytes, true);
+	wait_all(pair, requests, sends);
 }
 
 /* One sample; 0 at the answerer. */
 static double
-prtt(const struct pair *pair, const struct bench_prtt *what)
+prtt(struct pair *pair, const struct bench_prtt *what)
 {
 	if (is_caller(pair))
 		return ask_once(pair, what);
-	choose_once(pair, what);
+	answer_once(pair, what->n, 1, what->bytes);
 	return 0;
 }
 
-/* Receive overhead o_r, measured on a message that has long arrived: the receive is posted, nothing
- * is done for longer than a round trip, then the answer is taken. `what` is a round trip of one
- * message. */
 static double
-recv_overhead(const struct pair *pair, const struct bench_prtt *what)
+row_of_sends(struct pair *pair, const struct bench_prtt *what)
 {
-	MPI_Request answer, send;
+	prtt(pair, what);
+	return pair->sends;
+}
+
+/* Receive overheads, of messages that have long arrived: the receives are posted, nothing is done
+ * for longer than a round trip of so many, which is what->seconds, then the answers are taken. */
+static double
+row_of_receives(struct pair *pair, const struct bench_prtt *what)
+{
+	struct cs_request receives[BURST], send;
 	if (!is_caller(pair)) {
-		choose_once(pair, what);
+		answer_once(pair, 1, what->n, what->bytes);
 		return 0;
 	}
-	PMPI_Recv(NULL, 0, MPI_BYTE, pair->answerer, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	PMPI_Isend(pair->memory, (int)what->bytes, MPI_BYTE, pair->answerer, TAG, MPI_COMM_WORLD,
-		   &send);
-	PMPI_Wait(&send, MPI_STATUS_IGNORE);
+	wait_for_receives(pair);
+	start_all(pair, &send, 1, what->bytes, true);
+	wait_all(pair, &send, 1);
 	int64_t start = bench_now();
-	PMPI_Irecv(pair->memory + sizes[SIZES - 1], (int)what->bytes, MPI_BYTE, pair->answerer, TAG,
-		   MPI_COMM_WORLD, &answer);
+	start_all(pair, receives, what->n, what->bytes, false);
 	int64_t posted = bench_now();
 	spin(2 * what->seconds + 5e-6);
 	int64_t waits = bench_now();
-	PMPI_Wait(&answer, MPI_STATUS_IGNORE);
+	wait_all(pair, receives, what->n);
 	return (double)(bench_now() - waits + posted - start) * 1e-9;
 }
 
 /* --- medians ---------------------------------------------------------------------------------- */
 
-typedef double sample_function(const struct pair *pair, const struct bench_prtt *what);
+typedef double sample_function(struct pair *pair, const struct bench_prtt *what);
 
 /* The caller knows how long one takes, and says how many there will be. */
 static int
@@ -149,7 +173,7 @@ agree_on_samples(const struct pair *pair, double seconds)
 }
 
 static double
-median_of(const struct pair *pair, sample_function *take, const struct bench_prtt *what)
+median_of(struct pair *pair, sample_function *take, const struct bench_prtt *what)
 {
 	double seconds = 1;
 	for (int i = 0; i < 2; i++) { /* the first may have to make a connection */
@@ -175,38 +199,39 @@ tell_progress(struct pair *pair, const struct bench_prtt *what)
 }
 
 /* The points in turn, and that once for each round: what disturbs for a while disturbs one value of
- * each. At the caller, times[] and *o_recv. */
+ * each. At the caller, times[] and rows[]. */
 static void
-take_rounds(struct pair *pair, struct bench_prtt *times, int count, double *o_recv)
+take_rounds(struct pair *pair, struct bench_level_costs *level)
 {
-	double medians[BENCH_MAX_PRTT + 1][BENCH_MAX_ROUNDS];
+	double medians[POINTS][BENCH_MAX_ROUNDS], row_medians[2 * BENCH_ROWS][BENCH_MAX_ROUNDS];
 	int rounds = pair->options->rounds;
 	for (int round = 0; round < rounds; round++) {
-		for (int i = 0; i < count; i++) {
-			tell_progress(pair, &times[i]);
-			medians[i][round] = median_of(pair, prtt, &times[i]);
-			if (round == 0)
-				times[i].seconds = medians[i][0];
+		for (int i = 0; i < level->time_count; i++) {
+			struct bench_prtt *time = &level->times[i];
+			tell_progress(pair, time);
+			medians[i][round] = median_of(pair, prtt, time);
+			time->seconds = round ? time->seconds : medians[i][0];
 		}
-		medians[count][round] = median_of(pair, recv_overhead, &times[0]);
+		for (int i = 0; i < BENCH_ROWS; i++) {
+			struct bench_prtt row = { .n = rows[i], .bytes = sizes[0],
+						  .seconds = level->times[1].seconds };
+			row_medians[2 * i][round] = median_of(pair, row_of_sends, &row);
+			row_medians[2 * i + 1][round] = median_of(pair, row_of_receives, &row);
+		}
 	}
-	for (int i = 0; i < count; i++)
-		times[i].seconds = bench_median(medians[i], rounds);
-	*o_recv = bench_median(medians[count], rounds);
+	for (int i = 0; i < level->time_count; i++)
+		level->times[i].seconds = bench_median(medians[i], rounds);
+	for (int i = 0; i < BENCH_ROWS; i++)
+		level->rows[i] = (struct bench_row){
+			.n = rows[i],
+			.sends = bench_median(row_medians[2 * i], rounds),
+			.receives = bench_median(row_medians[2 * i + 1], rounds),
+		};
 }
 
-/* A delay that is longer than the gap of the smallest messages. */
-static double
-find_delay(const struct pair *pair)
-{
-	struct bench_prtt first = { .n = 1, .bytes = sizes[0] },
-			  burst = { .n = BURST, .bytes = sizes[0] };
-	double gap = median_of(pair, prtt, &burst) - median_of(pair, prtt, &first);
-	return (gap > 0 ? 2 * gap / (BURST - 1) : 0) + 5e-6;
-}
-
+/* times[0] and [1]: of one and of most messages of the smallest size. */
 static int
-list_points(struct bench_prtt *times, double delay)
+list_points(struct bench_prtt *times)
 {
 	int count = 0;
 	for (size_t i = 0; i < SIZES; i++) {
@@ -215,18 +240,16 @@ list_points(struct bench_prtt *times, double delay)
 	}
 	for (size_t i = 0; i < BURSTS; i++)
 		times[count++] = (struct bench_prtt){ .n = bursts[i], .bytes = sizes[0] };
-	times[count++] = (struct bench_prtt){ .n = BURST, .delay = delay, .bytes = sizes[0] };
 	return count;
 }
 
 static void
 measure_pair(struct pair *pair, struct bench_level_costs *level)
 {
-	double o_recv;
-	level->time_count = list_points(level->times, find_delay(pair));
-	take_rounds(pair, level->times, level->time_count, &o_recv);
+	level->time_count = list_points(level->times);
+	take_rounds(pair, level);
 	if (is_caller(pair))
-		bench_loggp_fit(&level->loggp, level->times, level->time_count, o_recv);
+		bench_loggp_fit(&level->loggp, level->times, level->time_count, level->rows);
 }
 
 /* --- between nodes, and within one ------------------------------------------------------------ */
@@ -272,21 +295,28 @@ send_home(struct bench_level_costs *level, int rank)
 			  MPI_STATUS_IGNORE);
 }
 
-static void
+/* False: there are no verbs, though they were asked for. */
+static bool
 measure_level(struct bench_network *network, enum bench_level level, struct pair *pair)
 {
 	static const char *const names[BENCH_LEVELS] = { "between nodes", "within a node" };
 	struct bench_level_costs *costs = &network->level[level];
 	int rank = pair->world->rank;
 	if (!costs->is_there)
-		return;
+		return true;
 	pair->name = names[level];
 	pair->caller = costs->ranks[0];
 	pair->answerer = costs->ranks[1];
-	if (rank == pair->caller || rank == pair->answerer)
+	bench_wire_open(&pair->wire, costs->ranks, rank);
+	bool is_there = !pair->options->wants_verbs || level != BENCH_INTER ||
+			bench_wire_use_verbs(&pair->wire, rank, pair->world->ranks);
+	if (is_there && (rank == pair->caller || rank == pair->answerer))
 		measure_pair(pair, costs);
+	snprintf(costs->device, sizeof costs->device, "%s", pair->wire.name);
+	bench_wire_close(&pair->wire);
 	bench_gather_quietly();
 	send_home(costs, rank);
+	return is_there;
 }
 
 /* --- on a node -------------------------------------------------------------------------------- */
@@ -371,31 +401,37 @@ measure_node(struct bench_network *network, const struct pair *as, const int *no
 	network->flag = found[3];
 }
 
-bool
+int
 bench_network_measure(struct bench_network *network, const struct bench_options *options,
 		      const struct bench_world *world)
 {
 	size_t bytes = BURST * sizes[SIZES - 1];
 	struct pair pair = { .options = options, .world = world };
 	int *node_of = NULL, all_have = 0;
+	bool is_there = true;
 	pair.memory = calloc(1, bytes);
 	pair.values = calloc(MOST_SAMPLES, sizeof *pair.values);
 	int has_memory = pair.memory && pair.values;
 	PMPI_Allreduce(&has_memory, &all_have, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	if (all_have && list_nodes(&node_of, world)) {
-		for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
-			struct bench_level_costs *costs = &network->level[level];
-			costs->is_there = find_pair(costs->ranks, level, node_of, world->ranks);
-			pair.all += costs->is_there ? (int)POINTS * options->rounds : 0;
-		}
-		for (enum bench_level level = 0; level < BENCH_LEVELS; level++)
-			measure_level(network, level, &pair);
-		measure_node(network, &pair, node_of);
-	} else {
-		all_have = 0;
+	all_have = all_have && list_nodes(&node_of, world);
+	if (!all_have && world->rank == 0)
+		fputs("collshim-bench: no memory for the messages\n", stderr);
+	for (enum bench_level level = 0; all_have && level < BENCH_LEVELS; level++) {
+		struct bench_level_costs *costs = &network->level[level];
+		costs->is_there = find_pair(costs->ranks, level, node_of, world->ranks);
+		pair.all += costs->is_there ? (int)POINTS * options->rounds : 0;
 	}
+	if (all_have && options->wants_verbs && !network->level[BENCH_INTER].is_there) {
+		is_there = false;
+		if (world->rank == 0)
+			fputs("collshim-bench: --wire ib: all ranks are on one node\n", stderr);
+	}
+	for (enum bench_level level = 0; all_have && is_there && level < BENCH_LEVELS; level++)
+		is_there = measure_level(network, level, &pair);
+	if (all_have && is_there)
+		measure_node(network, &pair, node_of);
 	free(node_of);
 	free(pair.memory);
 	free(pair.values);
-	return all_have;
+	return !all_have ? 1 : is_there ? 0 : BENCH_NO_VERBS;
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_F 16
 /* Times what the processor needs for a burst: one that takes less waits for nothing else */
@@ -10,10 +11,10 @@
 /* Time that n messages add to one: the later of the sender's processor and the port, where f
  * messages in a row need no gap (LogfP; sim/model.h). */
 static double
-added(const struct bench_loggp *loggp, int n, double delay, size_t bytes)
+added(const struct bench_loggp *loggp, int n, size_t bytes)
 {
 	double length = (double)(bytes - 1) * loggp->G;
-	double processor = (n - 1) * (loggp->o_send + delay);
+	double processor = (n - 1) * loggp->o_send_min;
 	double port = (n > loggp->f ? n - loggp->f : 0) * loggp->g + (n - 1) * length;
 	return processor > port ? processor : port;
 }
@@ -25,9 +26,9 @@ one(const struct bench_loggp *loggp, size_t bytes)
 }
 
 double
-bench_loggp_prtt(const struct bench_loggp *loggp, int n, double delay, size_t bytes)
+bench_loggp_prtt(const struct bench_loggp *loggp, int n, size_t bytes)
 {
-	return one(loggp, bytes) + added(loggp, n, delay, bytes);
+	return one(loggp, bytes) + added(loggp, n, bytes);
 }
 
 /* --- the times as they are needed ------------------------------------------------------------- */
@@ -38,7 +39,7 @@ struct fit {
 	size_t smallest;
 };
 
-/* PRTT(1, 0, bytes). */
+/* PRTT(1, bytes). */
 static double
 single(const struct fit *fit, size_t bytes)
 {
@@ -48,55 +49,76 @@ single(const struct fit *fit, size_t bytes)
 	return 0;
 }
 
-/* Several messages without delay? Then *more is what they took beyond one. */
+/* Several messages? Then *more is what they took beyond one. */
 static bool
 is_burst(const struct fit *fit, int i, double *more)
 {
 	const struct bench_prtt *time = &fit->times[i];
 	*more = time->seconds - single(fit, time->bytes);
-	return time->n > 1 && time->delay <= 0 && *more > 0;
+	return time->n > 1 && *more > 0;
 }
 
 /* --- one parameter after the other ------------------------------------------------------------ */
 
-/* o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d, but no more than a message of a burst takes:
- * after a delay the caches are cold (seen: MPICH within a node, 0.35 us after 5 us, 0.15 us in a
- * burst). */
-static double
-find_o_send(const struct fit *fit)
+/* The line  t = (max - min) + min n  through a row's times, by least squares of relative errors.
+ * Rows in which later messages cost more have one overhead for all. */
+static void
+find_overhead(const struct bench_row *rows, size_t member, double *first, double *further)
 {
-	double values[BENCH_MAX_PRTT], most = INFINITY, more;
-	int count = 0;
-	for (int i = 0; i < fit->count; i++)
-		if (is_burst(fit, i, &more) && more / (fit->times[i].n - 1) < most)
-			most = more / (fit->times[i].n - 1);
-	for (int i = 0; i < fit->count && count < BENCH_MAX_PRTT; i++) {
-		const struct bench_prtt *time = &fit->times[i];
-		if (time->n > 1 && time->delay > 0)
-			values[count++] = (time->seconds - single(fit, time->bytes)) /
-					  (time->n - 1) - time->delay;
+	double aa = 0, ab = 0, bb = 0, ay = 0, by = 0;
+	for (int i = 0; i < BENCH_ROWS; i++) {
+		double time;
+		memcpy(&time, (const char *)&rows[i] + member, sizeof time);
+		if (time <= 0)
+			continue;
+		double a = 1 / time, b = rows[i].n / time;
+		aa += a * a;
+		ab += a * b;
+		bb += b * b;
+		ay += a;
+		by += b;
 	}
-	double o = count ? bench_median(values, count) : 0;
-	o = o < most ? o : most;
-	return o > 0 ? o : 0;
+	double determinant = aa * bb - ab * ab;
+	double more = determinant > 0 ? (ay * bb - by * ab) / determinant : 0;
+	*further = determinant > 0 ? (by * aa - ay * ab) / determinant : bb > 0 ? by / bb : 0;
+	if (more < 0)
+		*further = by / bb;
+	else if (*further < 0)
+		more = ay / aa, *further = 0;
+	*first = *further + (more > 0 ? more : 0);
 }
 
-/* L = PRTT(1, 0, s) / 2 - o_s - o_r. If the overheads alone are more, they overlap with the
+/* Both overheads of sends and receives; of a send behind another no more than a message of a burst
+ * takes. */
+static void
+find_overheads(const struct fit *fit, const struct bench_row *rows, struct bench_loggp *found)
+{
+	double more;
+	find_overhead(rows, offsetof(struct bench_row, sends), &found->o_send, &found->o_send_min);
+	find_overhead(rows, offsetof(struct bench_row, receives), &found->o_recv,
+		      &found->o_recv_min);
+	for (int i = 0; i < fit->count; i++)
+		if (is_burst(fit, i, &more))
+			found->o_send_min = fmin(found->o_send_min, more / (fit->times[i].n - 1));
+}
+
+/* L = PRTT(1, s) / 2 - o_s - o_r. If the overheads alone are more, they overlap with the
  * message's way (seen: TCP inside one machine, where the sender's system call delivers): a receiver
  * that waits is spared what is too much. */
 static void
 find_latency(const struct fit *fit, struct bench_loggp *found)
 {
 	double way = single(fit, fit->smallest) / 2 - (double)(fit->smallest - 1) * found->G;
-	found->o_send = found->o_send < way ? found->o_send : way;
-	found->o_recv = found->o_recv < way - found->o_send ? found->o_recv : way - found->o_send;
+	found->o_send = fmin(found->o_send, way);
+	found->o_recv = fmin(found->o_recv, way - found->o_send);
+	found->o_send_min = fmin(found->o_send_min, found->o_send);
+	found->o_recv_min = fmin(found->o_recv_min, found->o_recv);
 	found->L = way - found->o_send - found->o_recv;
 }
 
-/* g and G from the line  (n - f) g + (n - 1) (s - 1) G = PRTT(n, 0, s) - PRTT(1, 0, s), by least
- *                        squares of the
- * relative errors: else the largest messages would decide alone. Bursts that the sender's processor
- * held up say nothing of the port. */
+/* g and G from the line  (n - f) g + (n - 1) (s - 1) G = PRTT(n, s) - PRTT(1, s), by least squares
+ * of the relative errors: else the largest messages would decide alone. Bursts that the sender's
+ * processor held up say nothing of the port. */
 static void
 find_gaps(const struct fit *fit, struct bench_loggp *found)
 {
@@ -104,7 +126,7 @@ find_gaps(const struct fit *fit, struct bench_loggp *found)
 	for (int i = 0; i < fit->count; i++) {
 		const struct bench_prtt *time = &fit->times[i];
 		if (!is_burst(fit, i, &more) || time->n <= found->f ||
-		    more < HIDDEN * (time->n - 1) * found->o_send)
+		    more < HIDDEN * (time->n - 1) * found->o_send_min)
 			continue;
 		double a = (time->n - found->f) / more,
 		       b = (double)(time->bytes - 1) * (time->n - 1) / more;
@@ -128,12 +150,12 @@ find_gaps(const struct fit *fit, struct bench_loggp *found)
 
 /* Do messages of the smallest size ever wait for the port? */
 static bool
-shows_gap(const struct fit *fit, double o_send)
+shows_gap(const struct fit *fit, double o_send_min)
 {
 	double more;
 	for (int i = 0; i < fit->count; i++)
 		if (fit->times[i].bytes == fit->smallest && is_burst(fit, i, &more) &&
-		    more >= HIDDEN * (fit->times[i].n - 1) * o_send)
+		    more >= HIDDEN * (fit->times[i].n - 1) * o_send_min)
 			return true;
 	return false;
 }
@@ -147,7 +169,7 @@ burst_error(const struct fit *fit, const struct bench_loggp *loggp)
 	for (int i = 0; i < fit->count; i++) {
 		if (!is_burst(fit, i, &more))
 			continue;
-		sum += fabs(added(loggp, fit->times[i].n, 0, fit->times[i].bytes) / more - 1);
+		sum += fabs(added(loggp, fit->times[i].n, fit->times[i].bytes) / more - 1);
 		count++;
 	}
 	return count ? sum / count : 0;
@@ -160,7 +182,7 @@ find_f(const struct fit *fit, struct bench_loggp *found)
 {
 	double best = INFINITY;
 	struct bench_loggp tried = *found;
-	int most = shows_gap(fit, found->o_send) ? MAX_F : 1;
+	int most = shows_gap(fit, found->o_send_min) ? MAX_F : 1;
 	for (tried.f = 1; tried.f <= most; tried.f++) {
 		find_gaps(fit, &tried);
 		double error = burst_error(fit, &tried);
@@ -178,22 +200,23 @@ whole_error(const struct fit *fit, const struct bench_loggp *loggp)
 	int count = 0;
 	for (int i = 0; i < fit->count; i++) {
 		const struct bench_prtt *time = &fit->times[i];
-		if (time->delay > 0 || time->seconds <= 0)
+		if (time->seconds <= 0)
 			continue;
-		sum += fabs(bench_loggp_prtt(loggp, time->n, 0, time->bytes) / time->seconds - 1);
+		sum += fabs(bench_loggp_prtt(loggp, time->n, time->bytes) / time->seconds - 1);
 		count++;
 	}
 	return count ? sum / count : 0;
 }
 
 void
-bench_loggp_fit(struct bench_loggp *found, const struct bench_prtt *times, int count, double o_recv)
+bench_loggp_fit(struct bench_loggp *found, const struct bench_prtt *times, int count,
+		const struct bench_row rows[BENCH_ROWS])
 {
 	struct fit fit = { times, count, SIZE_MAX };
 	for (int i = 0; i < count; i++)
 		fit.smallest = times[i].bytes < fit.smallest ? times[i].bytes : fit.smallest;
-	*found = (struct bench_loggp){ .o_recv = o_recv, .f = 1 };
-	found->o_send = find_o_send(&fit);
+	*found = (struct bench_loggp){ .f = 1 };
+	find_overheads(&fit, rows, found);
 	find_f(&fit, found);
 	find_latency(&fit, found);
 	found->error = whole_error(&fit, found);
@@ -207,6 +230,14 @@ add(char *text, size_t length, const char *prefix, const char *name, double numb
 	int more = snprintf(text + length, BENCH_NETWORK_TEXT - length, "%s%s%s=%.4g",
 			    length ? "," : "", prefix, name, number);
 	return length + (size_t)more < BENCH_NETWORK_TEXT ? length + (size_t)more : length;
+}
+
+/* A further overhead, where it is less than the first; the model has no 0 there. */
+static size_t
+add_further(char *text, size_t length, const char *prefix, const char *name, double first,
+	    double further)
+{
+	return further < first ? add(text, length, prefix, name, fmax(further, 1e-12)) : length;
 }
 
 const char *
@@ -229,6 +260,10 @@ bench_network_text(char text[BENCH_NETWORK_TEXT], const struct bench_network *ne
 		length = add(text, length, prefixes[level], "L", loggp->L);
 		length = add(text, length, prefixes[level], "os", loggp->o_send);
 		length = add(text, length, prefixes[level], "or", loggp->o_recv);
+		length = add_further(text, length, prefixes[level], "osmin", loggp->o_send,
+				     loggp->o_send_min);
+		length = add_further(text, length, prefixes[level], "ormin", loggp->o_recv,
+				     loggp->o_recv_min);
 		length = add(text, length, prefixes[level], "g", loggp->g);
 		length = add(text, length, prefixes[level], "G", loggp->G);
 		length = add(text, length, prefixes[level], "f", loggp->f);

@@ -1,4 +1,6 @@
 #include "bench.h"
+
+#include "base/hash.h"
 #include "node.h"
 
 #include <dlfcn.h>
@@ -223,10 +225,21 @@ bench_world_look(struct bench_world *world)
 	file_of("MPI_Allgather", world->library, sizeof world->library);
 	file_of("PMPI_Allgather", host, sizeof host);
 	world->is_interposed = strcmp(world->library, host) != 0;
+	world->comm_rank = world->rank;
 	look_at_clock(world);
 	look_at_nodes(world);
 	/* Only where ranks 0 and 1 have two cores to be on. */
 	world->line_seconds = world->nodes == 1 && world->cores > 1 ? bench_line_seconds(true) : 0;
+}
+
+void
+bench_world_permute(struct bench_world *world, uint64_t seed)
+{
+	static MPI_Comm permuted;
+	uint64_t hash = cs_hash_number(cs_hash_number(CS_HASH_START, seed), (uint64_t)world->rank);
+	PMPI_Comm_split(MPI_COMM_WORLD, 0, world->rank ? 1 + (int)(hash >> 34) : 0, &permuted);
+	PMPI_Comm_rank(permuted, &world->comm_rank);
+	world->comm = &permuted;
 }
 
 /* --- memcpy of one core, for the bound -------------------------------------------------------- */
@@ -567,10 +580,11 @@ bench_measure(struct bench_result *result, const struct bench_case *what,
 {
 	memset(result, 0, sizeof *result);
 	result->what = *what;
-	struct bench_operation *op = bench_prepare(what, options, world->rank, world->ranks,
+	struct bench_operation *op = bench_prepare(what, options, world->comm_rank, world->ranks,
 						   result->skipped);
 	if (!op)
 		return true;
+	op->comm = world->comm;
 	result->bytes = op->bytes;
 	struct plan plan;
 	bool is_right = bench_check_both(op, 0, false);

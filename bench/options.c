@@ -16,11 +16,13 @@ enum {
 	OPT_FROM_FIRST,
 	OPT_IMBALANCE,
 	OPT_SEED,
+	OPT_PERMUTE,
 	OPT_OVERLAP,
 	OPT_INTERVAL,
 	OPT_COMPUTE,
 	OPT_SVG,
 	OPT_LOGGP,
+	OPT_WIRE,
 	OPT_NODE,
 	OPT_REPEAT,
 	OPT_ROWS,
@@ -48,11 +50,13 @@ static const struct option long_options[] = {
 	{ "from-first", no_argument, NULL, OPT_FROM_FIRST },
 	{ "imbalance", required_argument, NULL, OPT_IMBALANCE },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "permute", no_argument, NULL, OPT_PERMUTE },
 	{ "overlap", no_argument, NULL, OPT_OVERLAP },
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	{ "compute", required_argument, NULL, OPT_COMPUTE },
 	{ "svg", required_argument, NULL, OPT_SVG },
 	{ "loggp", no_argument, NULL, OPT_LOGGP },
+	{ "wire", required_argument, NULL, OPT_WIRE },
 	{ "node", no_argument, NULL, OPT_NODE },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "rows", required_argument, NULL, OPT_ROWS },
@@ -110,7 +114,9 @@ bench_options_help(FILE *out)
 	      "the MPI and ours by turns with the same\n"
 	      "                           delays. Roots turn, if no --root is given. Up to 8 "
 	      "times\n"
-	      "  --seed N                 of random patterns; default 1\n"
+	      "  --seed N                 of random patterns and orders; default 1\n"
+	      "  --permute                a communicator of all ranks in a random order, but 0, in "
+	      "place of MPI_COMM_WORLD\n"
 	      "  --overlap                non-blocking calls that are computed over, bound by a "
 	      "core and by memory: time in the start,\n"
 	      "                           the tests and the wait, and how much of the blocking "
@@ -129,6 +135,9 @@ bench_options_help(FILE *out)
 	      "within one, in LogGP's\n"
 	      "                           parameters; rates of copies and sums, and a flag's "
 	      "latency, on a node\n"
+	      "  --wire host|ib           of --loggp: between nodes over the MPI's messages "
+	      "(host, the default), or direct\n"
+	      "                           verbs as the library's plans (ib)\n"
 	      "  --node                   no collectives: facts of the node of ranks 0 and 1, as "
 	      "limits of a tuning file,\n"
 	      "                           and its node model by all of its ranks\n"
@@ -170,7 +179,7 @@ bench_options_help(FILE *out)
 	      "(alltoall), of the mean block (the v- and w-collectives), of the whole vector "
 	      "(bcast, and the reductions).\n"
 	      "Exit code: 0; 1 if a result was wrong or a file could not be written; 2 for wrong "
-	      "arguments.\n", out);
+	      "arguments;\n3 without the verbs that --wire asks for.\n", out);
 }
 
 const char *
@@ -522,6 +531,9 @@ read_option(struct reading *reading, int option, char **argv)
 		return add_pattern(reading, optarg);
 	case OPT_SEED:
 		return read_seed(reading, optarg);
+	case OPT_PERMUTE:
+		options->permutes = true;
+		return CS_OK;
 	case OPT_OVERLAP:
 		options->wants_overlap = true;
 		return CS_OK;
@@ -536,6 +548,13 @@ read_option(struct reading *reading, int option, char **argv)
 	case OPT_LOGGP:
 		options->wants_loggp = true;
 		return CS_OK;
+	case OPT_WIRE:
+		options->wire = optarg;
+		options->wants_verbs = !strcmp(optarg, "ib");
+		if (options->wants_verbs || !strcmp(optarg, "host"))
+			return CS_OK;
+		snprintf(reading->complaint, 256, "--wire %s: expected host or ib", optarg);
+		return CS_BAD_INPUT;
 	case OPT_NODE:
 		options->wants_facts = true;
 		return CS_OK;
@@ -643,6 +662,16 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 	    (options->wants_loggp || options->wants_first || options->wants_facts)) {
 		snprintf(complaint, 256, "--svg: not with --loggp, --from-first or --node, which "
 					 "have no times by size");
+		return CS_BAD_INPUT;
+	}
+	if (options->permutes && (options->wants_loggp || options->wants_first ||
+				  options->wants_overlap || options->pattern_count)) {
+		snprintf(complaint, 256, "--permute: not with --loggp, --from-first, --overlap or "
+					 "--imbalance");
+		return CS_BAD_INPUT;
+	}
+	if (options->wire && !options->wants_loggp) {
+		snprintf(complaint, 256, "--wire is of --loggp");
 		return CS_BAD_INPUT;
 	}
 	fill_defaults(options, &reading);

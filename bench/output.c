@@ -91,6 +91,9 @@ void
 bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world)
 {
 	bench_print_world(out, world);
+	if (options->permutes)
+		fprintf(out, "# ranks in a random order but for 0 (seed %" PRIu64 ")\n",
+			options->seed);
 	bench_print_in_force(out, world);
 	fprintf(out, "# time of a call: %s, without the %.3f us of reading the clock, median; by "
 		     "turns in %d rounds\n"
@@ -231,26 +234,61 @@ bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times
 	fflush(out);
 }
 
+/* o_s(n) and o_r(n) as measured, and by the line through them. */
+static void
+print_rows(FILE *out, const char *where, const struct bench_level_costs *level)
+{
+	const struct bench_loggp *loggp = &level->loggp;
+	const struct {
+		const char *name;
+		double first, further;
+		size_t member;
+	} kinds[] = { { "o_s", loggp->o_send, loggp->o_send_min,
+			offsetof(struct bench_row, sends) },
+		      { "o_r", loggp->o_recv, loggp->o_recv_min,
+			offsetof(struct bench_row, receives) } };
+	for (int kind = 0; kind < 2; kind++) {
+		fprintf(out, "%-14s %s(n) us", where, kinds[kind].name);
+		for (int i = 0; i < BENCH_ROWS; i++) {
+			const struct bench_row *row = &level->rows[i];
+			double seconds;
+			memcpy(&seconds, (const char *)row + kinds[kind].member, sizeof seconds);
+			fprintf(out, "%s n=%d %.3f (%.3f)", i ? "," : "", row->n,
+				seconds / row->n * 1e6,
+				(kinds[kind].further + (kinds[kind].first - kinds[kind].further) /
+				 row->n) * 1e6);
+		}
+		fputc('\n', out);
+	}
+}
+
 void
 bench_print_network(FILE *out, const struct bench_network *network, const struct bench_world *world)
 {
 	static const char *const where[BENCH_LEVELS] = { "between nodes", "within a node" };
 	char text[BENCH_NETWORK_TEXT];
 	bench_print_world(out, world);
-	fputs("# LogGP from parametrized round trips over MPI_Isend, MPI_Irecv and MPI_Wait; "
-	      "medians\n", out);
-	fprintf(out, "%-14s %11s %9s %9s %9s %9s %9s %3s %9s\n", "", "ranks", "L us", "o_s us",
-		"o_r us", "g us",
-		"G ns/B", "f", "fit error");
+	fputs("# LogGP from parametrized round trips over ", out);
+	if (*network->level[BENCH_INTER].device)
+		fprintf(out, "verbs between nodes (%s), else over ",
+			network->level[BENCH_INTER].device);
+	fputs("MPI_Isend, MPI_Irecv and MPI_Wait; medians\n", out);
+	fprintf(out, "%-14s %11s %9s %9s %9s %9s %9s %9s %9s %3s %9s\n", "", "ranks", "L us",
+		"o_s us", "in a row", "o_r us", "in a row", "g us", "G ns/B", "f", "fit error");
 	for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
 		const struct bench_loggp *loggp = &network->level[level].loggp;
 		const int *ranks = network->level[level].ranks;
 		if (network->level[level].is_there)
-			fprintf(out, "%-14s %5d %5d %9.3f %9.3f %9.3f %9.3f %9.4f %3d %8.0f%%\n",
+			fprintf(out, "%-14s %5d %5d %9.3f %9.3f %9.3f %9.3f %9.3f %9.3f %9.4f %3d "
+				     "%8.0f%%\n",
 				where[level], ranks[0], ranks[1], loggp->L * 1e6,
-				loggp->o_send * 1e6, loggp->o_recv * 1e6, loggp->g * 1e6,
-				loggp->G * 1e9, loggp->f, loggp->error * 100);
+				loggp->o_send * 1e6, loggp->o_send_min * 1e6, loggp->o_recv * 1e6,
+				loggp->o_recv_min * 1e6, loggp->g * 1e6, loggp->G * 1e9, loggp->f,
+				loggp->error * 100);
 	}
+	for (enum bench_level level = 0; level < BENCH_LEVELS; level++)
+		if (network->level[level].is_there)
+			print_rows(out, where[level], &network->level[level]);
 	fprintf(out, "on a node, ns/B: copy %.4f, sum %.4f", network->copy * 1e9,
 		network->reduce * 1e9);
 	if (network->bus > 0)
@@ -353,8 +391,9 @@ json_level(FILE *out, const char *name, const struct bench_level_costs *level)
 		const char *name;
 		double number;
 	} numbers[] = { { "L", loggp->L }, { "os", loggp->o_send }, { "or", loggp->o_recv },
-			{ "g", loggp->g },
-			{ "G", loggp->G }, { "f", loggp->f }, { "fit_error", loggp->error } };
+			{ "osmin", loggp->o_send_min }, { "ormin", loggp->o_recv_min },
+			{ "g", loggp->g }, { "G", loggp->G }, { "f", loggp->f },
+			{ "fit_error", loggp->error } };
 	fprintf(out, "{\"level\": \"%s\", \"ranks\": [%d, %d]", name, level->ranks[0],
 		level->ranks[1]);
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -364,12 +403,15 @@ json_level(FILE *out, const char *name, const struct bench_level_costs *level)
 	fputs(",\n   \"times\": [", out);
 	for (int i = 0; i < level->time_count; i++) {
 		const struct bench_prtt *time = &level->times[i];
-		fprintf(out, "%s{\"n\": %d, \"delay_us\": %.4f, \"bytes\": %zu, \"us\": %.4f, "
-			     "\"predicted_us\": %.4f}",
-			i ? ",\n    " : "\n    ", time->n, time->delay * 1e6, time->bytes,
-			time->seconds * 1e6,
-			bench_loggp_prtt(loggp, time->n, time->delay, time->bytes) * 1e6);
+		fprintf(out, "%s{\"n\": %d, \"bytes\": %zu, \"us\": %.4f, \"predicted_us\": %.4f}",
+			i ? ",\n    " : "\n    ", time->n, time->bytes, time->seconds * 1e6,
+			bench_loggp_prtt(loggp, time->n, time->bytes) * 1e6);
 	}
+	fputs("],\n   \"rows\": [", out);
+	for (int i = 0; i < BENCH_ROWS; i++)
+		fprintf(out, "%s{\"n\": %d, \"sends_us\": %.4f, \"receives_us\": %.4f}",
+			i ? ", " : "", level->rows[i].n, level->rows[i].sends * 1e6,
+			level->rows[i].receives * 1e6);
 	fputs("]}", out);
 }
 
@@ -419,7 +461,8 @@ json_network(FILE *out, const struct bench_network *network)
 {
 	char text[BENCH_NETWORK_TEXT];
 	bool is_first = true;
-	fputs(",\n \"levels\": [", out);
+	fprintf(out, ",\n \"wire\": \"%s\",\n \"levels\": [",
+		*network->level[BENCH_INTER].device ? "ib" : "host");
 	for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
 		if (!network->level[level].is_there)
 			continue;
@@ -518,6 +561,8 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 		world->ranks, world->nodes, world->ppn_min, world->ppn_max,
 		world->is_block_placed ? "block" : "cyclic", world->cores);
 	cs_json_string(out, world->is_interposed ? world->library : NULL);
+	if (options->permutes)
+		fprintf(out, ",\n \"permuted\": %" PRIu64, options->seed);
 	fputs(",\n \"environment\": ", out);
 	json_environment(out);
 	if (findings->network) {

@@ -19,12 +19,12 @@ _collshim_options()
 		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \
 		--groups=ANY --taper=ANY --eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
 		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY \
-		--poll=ANY --play "--node-model=epyc|xeon|arm|a64fx" --levels=ANY --json --memory=ANY \
-		--verbose;;
+		--poll=ANY --play "--node-model=epyc|xeon|arm|a64fx" --levels=ANY --json --svg=FILE \
+		--memory=ANY --verbose;;
 	collshim-bench.*) echo --collectives=COLLECTIVES --sizes=ANY --time=ANY \
 		"--root=0|last|rotate" --distribution=DISTRIBUTIONS --cases=CALL --from-first \
-		--imbalance=PATTERN --seed=ANY --overlap --interval=ANY --compute=ANY --svg=FILE \
-		--loggp --node --repeat=ANY --rows=ANY --throughput=ANY --throughput-rooted=ANY \
+		--imbalance=PATTERN --seed=ANY --permute --overlap --interval=ANY --compute=ANY --svg=FILE \
+		--loggp "--wire=host|ib" --node --repeat=ANY --rows=ANY --throughput=ANY --throughput-rooted=ANY \
 		--per-rank-max --rotate-buffers=ANY --memory=ANY --limit=ANY --bandwidth=ANY \
 		--line-latency=ANY --json=FILE --quiet --help --version;;
 	collshim-tune) echo --mpirun=ANY --out=FILE --svg=FILE --minutes=ANY --colls=COLLECTIVES --sizes=ANY \

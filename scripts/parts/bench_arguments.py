@@ -92,8 +92,10 @@ def parse(argv, usage):
                    for word in args.shapes.split(",")]
     for shape in args.shapes:
         if not working_copy.read_shape(shape):
-            parser.error("--shapes: '%s' is not NODESxRANKS, NODESxRANKS:cyclic or "
-                         "fake:NODESxRANKS" % shape)
+            parser.error("--shapes: '%s' is not NODESxRANKS, NODESxRANKS:cyclic, "
+                         "NODESxRANKS:permuted or fake:NODESxRANKS" % shape)
+        if shape.endswith(":permuted") and args.from_first:
+            parser.error("--shapes: '%s': not with --from-first" % shape)
         if re.fullmatch(r"(fake:)?1x\d+:cyclic|fake:1x\d+", shape):
             parser.error("--shapes: '%s' is one node, round which nothing can be dealt" % shape)
     for word in args.variables:

@@ -149,6 +149,7 @@ def command_of(args, job, colls, sizes, folder):
                 os.path.join(folder, "bench.json")]
     if args.from_first:
         return command + ["--from-first"]
+    command += ["--permute"] if job.shape.endswith(":permuted") else []
     command += ["--rows", ",".join(map(str, args.rows))]
     if job.is_why:
         return command + ["-t", "0.001", "--repeat", "1"]

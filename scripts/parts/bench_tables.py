@@ -32,7 +32,7 @@ def short(number):
 
 def shape_order(shape):
     nodes, ranks, is_cyclic = working_copy.read_shape(shape)
-    return (is_cyclic, shape.startswith("fake:"), nodes, ranks)
+    return (is_cyclic, shape.startswith("fake:"), nodes, ranks, shape.endswith(":permuted"))
 
 
 def cell_order(cell):

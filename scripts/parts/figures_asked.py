@@ -4,7 +4,7 @@ import dataclasses
 from itertools import product
 from statistics import fmean
 
-from collshim.distributions import PARTS
+from collshim.distributions import PARTS, blocks_of
 
 SETS = ("hdr-like", "10gbe-like")
 FACTORS = (1, 0.5, 2)    # of a node's costs
@@ -101,6 +101,33 @@ def ring_rows(*rings):
             for nodes, ppn, names, segment in rings for name in names]
 
 
+# The figures of 3.3 to 3.5: nodes, ranks on each; first some that are simulated, too.
+LARGE_RINGS = ((24, 4), (128, 6), (962, 6), (16384, 4))
+LARGE_BLOCKS = (64, 1 << 10, 16 << 10)    # base counts c: means
+
+
+def vring_forms(is_pipelined):
+    """Closed form of a flat ring whose first rank has the largest block. Linear: that block's way
+    past all ranks but one. Pipelined: its first segment's way, and equation 1's further rounds
+    (seed 001, 2.2): a rank sends its own segments before those that come, so each of b segments
+    beyond one of each rank is a round of the slowest rank, port, card or bus."""
+    def seconds(cost, nodes, ppn, blocks, segment):
+        largest = min(blocks[0], segment)
+        over = sum(-(-block // segment) or 1 for block in blocks) - len(blocks)
+        inside, between = (sum(cost[level + key] for key in ("os", "L", "or")) +
+                           (largest - 1) * cost[level + "G"] for level in ("intra.", ""))
+        busy = [cost["os"] + cost["or"], (ppn - 1) * largest * cost["bus"]] + [
+            cost[level + "g"] + largest * cost[level + "G"]
+            for level in ("", "nic.") + ("intra.",) * (ppn > 1)]
+        return nodes * (ppn - 1) * inside + (nodes - 1) * between + over * max(busy)
+
+    def forms(case, nodes, ppn, size, what):
+        blocks = blocks_of(case.row["distribution"], size * nodes * ppn, nodes * ppn)
+        return [seconds(cost, nodes, ppn, blocks, case.row["segment"] if is_pipelined
+                        else blocks[0]) for cost in case.costs()]
+    return forms
+
+
 def in_place(case):
     """With one rank on a node nothing but the own block's copy costs a copy or the bus."""
     if case.row["points"][0][1] > 1:
@@ -111,7 +138,7 @@ def in_place(case):
 
 # --- scatter: seed 000, 5.1, figures 5.7 and 5.8 --------------------------------------------------
 
-OVERHEADS = (0.5, 2.0)    # o_s in us: least, most
+OVERHEADS = (2.0, 0.5)    # o_s in us: of the first message in a row, of each further one
 # Ranks by k = f.
 GIVEN = {2: (3, 5, 9, 16, 27, 64, 81, 128, 243, 256), 4: (3, 5, 9, 16, 25, 64, 125, 128, 256, 625)}
 SCATTERS = {"linear": "scatter:linear", "binomial": "scatter:binomial"}
@@ -119,14 +146,16 @@ KNOMIAL = {"knomial k=%d" % k: "scatter:knomial k=%d" % k for k in (2, 4, 8)}
 
 
 def beside_logfp(name, k):
-    """A cell with the paper's closed form in us, of one o_s for any number of messages."""
+    """A cell with the paper's closed form in us."""
     def cell(case):
-        ranks, overhead, base = case.row["ranks"], OVERHEADS[case.at], k if name == "knomial" else 1
-        one = overhead + 5 + 1.5    # o_s + L + o_r
+        ranks, base = case.row["ranks"], k if name == "knomial" else 1
+        first, further = OVERHEADS
+        overhead = lambda n: further + (first - further) / n    # o_s(n)
         depth = next(depth for depth in range(64) if (base + 1) ** depth >= ranks)
-        return "%.1f (%.1f)" % (case(name)[0] * 1e6, one + max(
-            (ranks - 2) * overhead, (ranks - 1 - k) * 3) if name == "linear" else
-            depth * (one + (base - 1) * overhead))
+        way = 5 + 1.5    # L + o_r
+        return "%.1f (%.1f)" % (case(name)[0] * 1e6, overhead(ranks - 1) + way + max(
+            (ranks - 2) * overhead(ranks - 1), (ranks - 1 - k) * 3) if name == "linear" else
+            depth * (base * overhead(base) + way))
     return cell
 
 
@@ -321,17 +350,31 @@ block.""", COSTS, SETS, Table(
                 for case in cases for name in ("window 1", "window 16"))]), Table(
         "{model}, simulated, 16x2: ring / pipelined ring by block size:",
         ["distribution"] + [(block, "ring / " + block) for block in BLOCKS],
-        ring_rows((16, 2, ("spike", "decreasing"), None)), VECTORS)],
+        ring_rows((16, 2, ("spike", "decreasing"), None)), VECTORS), """
+Many ranks, which follow each other on their nodes: geometric, segments of 32 KiB; block: the mean
+of all.""", Table(
+        "{model}, simulated:",
+        ["nodes", "ranks", "block", "ring", ("pipelined", "given"), "ring / given"],
+        [{"nodes": "%dx%d" % shape, "ranks": shape[0] * shape[1], "block": size,
+          "distribution": "geometric", "segment": 32 << 10, "points": [(*shape, size)]}
+         for shape in LARGE_RINGS for size in LARGE_BLOCKS], VECTORS, factors=(),
+        closed={"ring": vring_forms(False), "given": vring_forms(True)},
+        note=lambda cases: ["""
+`*`: closed form, not simulated: the largest block's way past all ranks but one; pipelined: that of
+its first segment, and the rounds of seed 001's equation 1 beyond one segment of each rank."""] +
+        form_errors(cases, "ring", "Where both are there, closed form / simulated is %.3f to %.3f "
+                    "for the linear ring.") + form_errors(
+                        cases, "given", "For the pipelined one it is %.3f to %.3f."))],
     "scatter": lambda args: ["N-way tree against linear and binomial scatter", """
 One rank on each node, root 0. First with the paper's parameters for its figures 5.7 and 5.8, where
-o_s is between %g us (many messages in a row) and %g us (one): the simulator has one o_s for all, so
-the least and the most. Blocks have no length there.""" % OVERHEADS, *(Table(
+o_s is %g us for one message, and %g us for each further one in a row (o_s(n) of the closed form is
+their mean). Blocks have no length there.""" % OVERHEADS, *(Table(
         "LogfP, k = f = %d, simulated, us (in brackets the paper's closed form): "
         "`--model {model}`" % k,
         ["ranks"] + [(name + " k=%d" % k * (name == "knomial"), beside_logfp(name, k))
                      for name in (*SCATTERS, "knomial")] + ["fastest", "binomial / knomial"],
         grid(product([8], counts)), {**SCATTERS, "knomial": "scatter:knomial k=%d" % k},
-        ["os=%ge-6,L=5e-6,or=1.5e-6,g=3e-6,f=%d" % (overhead, k) for overhead in OVERHEADS], ())
+        ["os=%ge-6,osmin=%ge-6,L=5e-6,or=1.5e-6,ormin=0.5e-6,g=3e-6,f=%d" % (*OVERHEADS, k)], ())
         for k, counts in GIVEN.items()), COSTS, SETS, Table(
         "{model}, simulated; size: of one rank's block:",
         ["block", "ranks", *SCATTERS, *KNOMIAL, "linear / best knomial", "binomial / best knomial"],

@@ -59,7 +59,7 @@ def fit(level):
     """LogGP from round trips of one message and from a burst, us. The way of the smallest message
     is o_s + L + o_r; o_s is the time of each message of a burst, o_r the same if so much is left.
     G: least squares of relative errors."""
-    times = [time for time in level["times"] if not time["delay_us"]]
+    times = level["times"]
     ways = {time["bytes"]: time["us"] / 2 for time in times
             if time["n"] == 1 and time["bytes"] <= FITTED}
     least = min(ways)

@@ -35,7 +35,7 @@ struct cs_drawing {
 };
 
 /* When a step began and ended, in any unit. A message is drawn from the begin of its SEND to the
- * end of its RECV (not of the WAIT); WAIT steps are not drawn. */
+ * end of its RECV; the time of a WAIT as idle. */
 struct cs_step_time {
 	double begin, end;
 };

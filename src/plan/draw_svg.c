@@ -6,7 +6,7 @@
 
 /* Pixels. */
 enum {
-	LEFT = 70, TOP = 74, ROW = 40, RIGHT = 24, BOTTOM = 52, LEGEND_WIDTH = 540,
+	LEFT = 70, TOP = 74, ROW = 40, RIGHT = 24, BOTTOM = 52, LEGEND_WIDTH = 600,
 	ROUND_WIDTH = 150, TIMES_WIDTH = 1000, BOX_HEIGHT = 12, BOX_LEAST = 2, LETTER = 7,
 	TITLE_LETTER = 9,
 };
@@ -159,7 +159,8 @@ write_head(const struct canvas *canvas, const char *title)
 			      "fill=\"%s\"/></marker>\n",
 			i, colors[i]);
 	fputs("</defs>\n<style>\n.rank,.grid{stroke:#c9ced4}.grid{stroke-dasharray:3 4}"
-	      ".copy{fill:#c9ced4;stroke:#57606a}.reduce{fill:#f0c23c;stroke:#7a5b00}\n", file);
+	      ".copy{fill:#c9ced4;stroke:#57606a}.reduce{fill:#f0c23c;stroke:#7a5b00}"
+	      ".wait{fill:#f7d9d3}\n", file);
 	for (size_t i = 0; i < COLORS; i++)
 		fprintf(file, ".m%zu{stroke:%s;stroke-width:1.4;marker-end:url(#head%zu)}\n", i,
 			colors[i], i);
@@ -184,6 +185,10 @@ write_legend(const struct canvas *canvas)
 			      "<path class=\"reduce\" d=\"M%d %dh20v%dh-20z\"/><text x=\"%d\" "
 			      "y=\"%d\">reduction</text>\n", 385, y - BOX_HEIGHT + 1, BOX_HEIGHT,
 		410, y, 452, y - BOX_HEIGHT + 1, BOX_HEIGHT, 477, y);
+	if (!canvas->has_rounds)
+		fprintf(canvas->file, "<path class=\"wait\" d=\"M%d %dh20v%dh-20z\"/>"
+				      "<text x=\"%d\" y=\"%d\">idle</text>\n", 545,
+			y - BOX_HEIGHT + 1, BOX_HEIGHT, 570, y);
 }
 
 static void
@@ -239,11 +244,14 @@ write_box(const struct canvas *canvas, int rank, size_t first, size_t count)
 	double from = x_of(canvas, times[first].begin),
 	       width = x_of(canvas, times[first + count - 1].end) - from;
 	char text[CS_DRAWN_TEXT];
-	cs_drawn_say(text, step, count);
+	if (step->kind == CS_STEP_WAIT)
+		strcpy(text, "idle");
+	else
+		cs_drawn_say(text, step, count);
 	fprintf(canvas->file, "<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
 			      "height=\"%d\"><title>rank %d: %s"
-			      "</title></rect>\n", step->kind == CS_STEP_COPY ? "copy" : "reduce",
-			      from,
+			      "</title></rect>\n", step->kind == CS_STEP_COPY ? "copy"
+			      : step->kind == CS_STEP_WAIT ? "wait" : "reduce", from,
 		y_of(rank) - BOX_HEIGHT / 2, width > BOX_LEAST ? width : BOX_LEAST, BOX_HEIGHT,
 		rank, text);
 }
@@ -302,6 +310,17 @@ write_rank(const struct canvas *canvas, int rank)
 	}
 }
 
+/* Below the messages. */
+static void
+write_waits(const struct canvas *canvas, int rank)
+{
+	const struct cs_plan *plan = &canvas->drawing->plans[rank];
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->steps[i].kind == CS_STEP_WAIT &&
+		    canvas->times[rank][i].end > canvas->times[rank][i].begin)
+			write_box(canvas, rank, i, 1);
+}
+
 static void
 write_lines(const struct canvas *canvas)
 {
@@ -336,6 +355,8 @@ cs_drawing_write_svg(const struct cs_drawing *drawing, const char *title,
 	else
 		write_rounds(&canvas);
 	write_lines(&canvas);
+	for (int rank = 0; times && rank < drawing->ranks; rank++)
+		write_waits(&canvas, rank);
 	for (int rank = 0; rank < drawing->ranks; rank++)
 		write_rank(&canvas, rank);
 	write_legend(&canvas);

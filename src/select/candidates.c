@@ -42,8 +42,9 @@ cs_selector_candidates(const struct cs_selector *selector, const struct cs_facts
 		cs_use_init(&use, hier);
 		add(&list, &use, CS_WHY_TRIED, "tried");
 	}
-	if (selector->model &&
-	    cs_predict(selector->model, facts, cs_table_forcing(table, facts)->excluded,
+	const struct cs_site_model *model = cs_selector_model(selector, facts)->model;
+	if (model &&
+	    cs_predict(model, facts, cs_table_forcing(table, facts)->excluded,
 		       &prediction) &&
 	    prediction.best == prediction.use.algorithm)
 		add(&list, &prediction.use, CS_WHY_TRIED, "tried");
@@ -56,5 +57,7 @@ cs_selector_candidates(const struct cs_selector *selector, const struct cs_facts
 		if (list.count > count)
 			break;
 	}
+	for (int i = 1; i < list.count; i++)
+		cs_selector_set_startup(selector, facts, choices[i].algorithm, choices[i].params);
 	return list.count;
 }

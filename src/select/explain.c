@@ -153,19 +153,20 @@ explain_model(FILE *out, const struct cs_selector *selector, const struct cs_fac
 	      bool *is_decided)
 {
 	struct cs_prediction prediction;
-	if (!selector->model)
+	const struct cs_found_model *found = cs_selector_model(selector, facts);
+	if (!found->model)
 		return;
-	fprintf(out, "  %s: ", selector->model_reason);
-	if (!cs_predict(selector->model, facts,
+	fprintf(out, "  %s: ", found->reason);
+	if (!cs_predict(found->model, facts,
 			cs_table_forcing(&selector->tables[facts->coll], facts)->excluded,
 			&prediction)) {
-		fprintf(out, "says nothing\n    no: %s\n", cs_predict_not(selector->model, facts));
+		fprintf(out, "says nothing\n    no: %s\n", cs_predict_not(found->model, facts));
 		return;
 	}
 	fprintf(out, "%s %.2f us, the MPI %.2f us, model's error %zu.%zu %%\n    %s\n",
 		prediction.best ? prediction.best->name : "no plan", (double)prediction.ps * 1e-6,
-		(double)prediction.host_ps * 1e-6, selector->model->fit_error / 10,
-		selector->model->fit_error % 10, *is_decided ? "fits, but what stands above decides"
+		(double)prediction.host_ps * 1e-6, found->model->fit_error / 10,
+		found->model->fit_error % 10, *is_decided ? "fits, but what stands above decides"
 							     : "yes: this decides");
 	*is_decided = true;
 }
@@ -260,11 +261,12 @@ origin_of(const struct cs_selector *selector, const struct cs_facts *facts,
 		return "the MPI";
 	if (!strcmp(choice->algorithm->name, "hier:host"))
 		return "node memory, the MPI between nodes";
-	if (selector->model &&
-	    cs_predict(selector->model, facts, cs_table_forcing(table, facts)->excluded,
+	const struct cs_found_model *found = cs_selector_model(selector, facts);
+	if (found->model &&
+	    cs_predict(found->model, facts, cs_table_forcing(table, facts)->excluded,
 		       &prediction) &&
 	    prediction.best == choice->algorithm)
-		return selector->model_reason;
+		return found->reason;
 	for (const struct cs_row *row = table->rows; row < table->rows + table->count; row++)
 		if (row->use.algorithm == choice->algorithm && cs_row_fits(row, facts) &&
 		    !cs_row_barred(table, row, facts))

@@ -102,6 +102,21 @@ first_row(const struct cs_table *table, const struct cs_facts *facts, bool is_ba
 	return NULL;
 }
 
+void
+cs_selector_set_startup(const struct cs_selector *selector, const struct cs_facts *facts,
+			const struct cs_algorithm *algorithm, size_t params[CS_MAX_PARAMS])
+{
+	static const char name[] = "startup";
+	const struct cs_site_model *site = cs_selector_model(selector, facts)->model;
+	int at = algorithm ? cs_algorithm_param(algorithm, name, sizeof name - 1) : -1;
+	if (at < 0 || params[at] || !site || site->wire != facts->wire)
+		return;
+	const struct cs_loggp *cost = &site->model.level[CS_INTER];
+	size_t most = algorithm->params[at].high;
+	double bytes = (double)(cost->o_send + cost->L + cost->o_recv) * 1000 / (double)cost->G;
+	params[at] = !cost->G || bytes > (double)most ? most : bytes < 1 ? 1 : (size_t)bytes;
+}
+
 /* Chooses by the model, if neither the user nor the site's rules decide. */
 static bool
 choose_by_model(const struct cs_selector *selector, const struct cs_facts *facts,
@@ -109,13 +124,14 @@ choose_by_model(const struct cs_selector *selector, const struct cs_facts *facts
 {
 	struct cs_prediction prediction;
 	const struct cs_table *table = &selector->tables[facts->coll];
-	if (!selector->model || !cs_predict(selector->model, facts,
-					    cs_table_forcing(table, facts)->excluded, &prediction))
+	const struct cs_found_model *found = cs_selector_model(selector, facts);
+	if (!found->model || !cs_predict(found->model, facts,
+					 cs_table_forcing(table, facts)->excluded, &prediction))
 		return false;
 	choice->algorithm = prediction.use.algorithm;
 	memcpy(choice->params, prediction.use.params, sizeof choice->params);
 	choice->why = CS_WHY_MODEL;
-	choice->reason = selector->model_reason;
+	choice->reason = found->reason;
 	*low = prediction.low > *low ? prediction.low : *low;
 	*high = prediction.high < *high ? prediction.high : *high;
 	return true;
@@ -162,10 +178,12 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 			choice->is_belief = false;
 		}
 	}
+	cs_selector_set_startup(selector, facts, choice->algorithm, choice->params);
 	choice->bytes_low = low;
 	choice->bytes_high = high;
 	/* The model is silent where blocks are uneven. */
-	choice->depends_on_skew = is_open && selector->model && cs_colls[facts->coll].has_skew;
+	choice->depends_on_skew = is_open && cs_selector_model(selector, facts)->model &&
+				  cs_colls[facts->coll].has_skew;
 	for (row = table->rows; row < table->rows + table->count; row++)
 		choice->depends_on_skew |= fits_but_size(row, facts, true) &&
 					   (row->skew.low > 1 || row->skew.high < CS_INF);

@@ -288,13 +288,15 @@ static void
 find_model(struct cs_selector *selector, bool *failed)
 {
 	char ignored[512];
-	for (size_t i = 0; selector->site && i < selector->site->model_count && !selector->model;
-	     i++)
-		if (!cs_guard_fails(&selector->site->models[i].about, &selector->machine, ignored,
-				    sizeof ignored))
-			selector->model = &selector->site->models[i];
-	if (selector->model)
-		selector->model_reason = make_text(failed, "model %s", selector->model->about.name);
+	for (size_t i = 0; selector->site && i < selector->site->model_count; i++) {
+		const struct cs_site_model *model = &selector->site->models[i];
+		struct cs_found_model *found = &selector->models[model->wire == CS_WIRE_IB];
+		if (found->model || cs_guard_fails(&model->about, &selector->machine, ignored,
+						   sizeof ignored))
+			continue;
+		found->model = model;
+		found->reason = make_text(failed, "model %s", model->about.name);
+	}
 	for (size_t i = 0; selector->site && i < selector->site->node_count && !selector->node;
 	     i++)
 		if (!cs_guard_fails(&selector->site->nodes[i].about, &selector->machine, ignored,
@@ -322,7 +324,8 @@ hash_model(uint64_t hash, const struct cs_site_model *model)
 static uint64_t
 digest(const struct cs_selector *selector)
 {
-	uint64_t hash = hash_model(CS_HASH_START, selector->model);
+	uint64_t hash = hash_model(hash_model(CS_HASH_START, selector->models[0].model),
+				   selector->models[1].model);
 	if (selector->node)
 		hash = cs_hash_bytes(hash, &selector->node->model, sizeof selector->node->model);
 	struct cs_limits limits = selector->limits;
@@ -441,7 +444,8 @@ cs_selector_destroy(struct cs_selector *selector)
 	cs_tuning_destroy(selector->learnt);
 	cs_tuning_destroy(selector->builtin);
 	free(selector->site_error);
-	free(selector->model_reason);
+	free(selector->models[0].reason);
+	free(selector->models[1].reason);
 	free(selector->has_warned);
 	free(selector);
 }

@@ -50,9 +50,11 @@ struct cs_selector {
 	struct cs_limits limits;
 	const char *limit_origins[CS_LIMIT_COUNT];
 	struct cs_table tables[CS_COLL_COUNT];
-	const struct cs_site_model *model; /* the site's file's first one for this machine, or
-					    * NULL */
-	char *model_reason;
+	/* The site's file's first one for this machine, of messages by the MPI and by verbs. */
+	struct cs_found_model {
+		const struct cs_site_model *model; /* NULL: there is none */
+		char *reason;
+	} models[2];
 	const struct cs_site_node *node;   /* the same of its node models */
 	struct cs_machine machine;
 	char *texts[3]; /* texts of `machine` */
@@ -60,6 +62,19 @@ struct cs_selector {
 	/* Set from any thread, so not in the selector itself, which is constant in choose(). */
 	_Atomic int *has_warned;
 };
+
+/* The model of the call's wire; if there is none the other one, which says nothing of the call. */
+static inline const struct cs_found_model *
+cs_selector_model(const struct cs_selector *selector, const struct cs_facts *facts)
+{
+	bool is_ib = facts->wire == CS_WIRE_IB;
+	return &selector->models[selector->models[is_ib].model ? is_ib : !is_ib];
+}
+
+/* Sets a parameter `startup` that is 0 to what the model of the call's wire says: so many bytes
+ * take as long as the rest of a message (seed 001, 2.4, alpha / beta). */
+void cs_selector_set_startup(const struct cs_selector *selector, const struct cs_facts *facts,
+			     const struct cs_algorithm *algorithm, size_t params[CS_MAX_PARAMS]);
 
 /* The variable that is for the call. */
 static inline const struct cs_forcing *

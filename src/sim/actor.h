@@ -84,6 +84,9 @@ struct cs_sim_actor {
 	struct cs_sim_request *requests;
 	size_t request_count;
 	int64_t now;
+	/* Ends of its last send and receive: one that begins then is of the same row. */
+	int64_t sends_until, receives_until;
+	int64_t waited; /* for what its step awaits */
 	int32_t node, awaits;
 	uint32_t chain, events;
 	struct cs_sim_port ports[CS_LEVELS][CS_SIM_DIRECTIONS];

@@ -86,6 +86,10 @@ static const struct key level_keys[] = {
 	  true, false },
 	LEVEL("os", o_send, SECONDS),
 	LEVEL("or", o_recv, SECONDS),
+	{ "osmin", offsetof(struct cs_loggp, o_send_min), offsetof(struct cs_loggp, o_send_min),
+	  SECONDS, false, true },
+	{ "ormin", offsetof(struct cs_loggp, o_recv_min), offsetof(struct cs_loggp, o_recv_min),
+	  SECONDS, false, true },
 	LEVEL("g", g, SECONDS),
 	LEVEL("G", G, PER_BYTE),
 	LEVEL("f", f, COUNT),
@@ -150,9 +154,9 @@ set(struct cs_model *model, char *name, char *complaint, size_t room)
 	const struct key *key = find_field(model, name, &base);
 	if (!key) {
 		snprintf(complaint, room,
-			 "\"%s\" is no key; expected one of L, o, os, or, g, G, f, each also with "
-			 "intra., "
-			 "copy, reduce, nic.g, nic.G, bus, flag, look, rndv, rts", name);
+			 "\"%s\" is no key; expected one of L, o, os, or, osmin, ormin, g, G, "
+			 "f, each also with intra., copy, reduce, nic.g, nic.G, bus, flag, look, "
+			 "rndv, rts", name);
 		return CS_BAD_INPUT;
 	}
 	double number = cs_parse_decimal(value, &end);
@@ -322,8 +326,10 @@ further_time(const struct cs_loggp *cost, const struct cs_load *load, struct way
 	if (cost->f > 1)
 		gaps = (double)load->rounds * (double)(cost->f - 1) < (double)further
 			       ? further - load->rounds * (uint64_t)(cost->f - 1) : 0;
-	int64_t busy = times(less(load->sent, load->rounds), cost->o_send) +
-		       times(less(load->received, load->rounds), cost->o_recv);
+	int64_t busy = times(less(load->sent, load->rounds),
+			     cs_loggp_further(cost->o_send, cost->o_send_min)) +
+		       times(less(load->received, load->rounds),
+			     cs_loggp_further(cost->o_recv, cost->o_recv_min));
 	int64_t port = times(gaps, cost->g) + span(less(bytes, further), cost->G);
 	return busy > port ? busy : port;
 }

@@ -24,9 +24,19 @@
 
 struct cs_loggp {
 	int64_t L, o_send, o_recv, g; /* ps */
+	int64_t o_send_min, o_recv_min; /* ps, of each message that follows another in a row
+					 * (seed 000, 5.1.4): n of them take n o_s(n), o_s(n) = min
+					 * + (o_send - min) / n; 0: as the first */
 	int64_t G;                    /* fs per byte */
 	int64_t f;                    /* so many messages in a row need no gap; LogGP: 1 */
 };
+
+/* Overhead of a message behind another one in a row. */
+static inline int64_t
+cs_loggp_further(int64_t first, int64_t further)
+{
+	return further ? further : first;
+}
 
 enum cs_level { CS_INTER, CS_INTRA, CS_LEVELS }; /* between nodes, inside one */
 
@@ -53,6 +63,7 @@ extern const struct cs_model cs_models[];
  * with seconds, or seconds per byte:
  *
  *   L os or o g G f     between nodes (o: os and or; f: a count); intra.L ... inside a node
+ *   osmin ormin         os and or of the further messages of a row
  *   copy reduce nic.g nic.G bus flag look rndv (bytes) rts (0 or 1)
  *
  * Without a built-in model missing keys are 0 (f: 1); inside a node the keys between nodes hold if
@@ -72,7 +83,7 @@ struct cs_load {
 
 /* Cost of a load between nodes, in closed form, ps. The chain pays `rounds` times o_s + L + o_r,
  * and G for its bytes. Messages of the busiest rank beyond one in each round (linear: all but one)
- * come on top: the processor's o_s and o_r for each of them, or the port's gaps and bytes,
+ * come on top: the processor's o_s and o_r (min) for each, or the port's gaps and bytes,
  * whichever takes longer; f - 1 of a round need no gap.
  *
  *   linear scatter     o_s + L + o_r + (k-1) G + (p-2) max(o_s, g + (k-1) G)
@@ -86,7 +97,7 @@ struct cs_load {
 int64_t cs_model_cost(const struct cs_model *model, const struct cs_load *load);
 
 #define CS_MODEL_TEXT 640
-/* All keys, as cs_model_read reads them, the last three if they are not 0. Returns `text`. */
+/* All keys, as cs_model_read reads them, optional ones if they are not 0. Returns `text`. */
 const char *cs_model_text(char text[CS_MODEL_TEXT], const struct cs_model *model);
 
 #endif

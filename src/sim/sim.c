@@ -132,6 +132,7 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 	for (int rank = 0; rank < sim->ranks; rank++) {
 		struct cs_sim_actor *actor = &sim->actors[rank];
 		actor->now = starts ? starts[rank] : 0;
+		actor->sends_until = actor->receives_until = -1;
 		actor->next = 0;
 		actor->chain = actor->events = 0;
 		actor->published = 0;

@@ -14,6 +14,8 @@
  *     receiver: each receive sends a "ready" (of 8 bytes, as others; with model.rts when the
  *     sender's request to send, of 8 bytes too, has come), and the send's o_s and data follow when
  *     that is there and the sender is in the call: waits or looks.
+ *   - Sends that follow each other at once are a row: o_s of the first, osmin of the others. So are
+ *     receives.
  *   - Between nodes and inside one a rank has ports of their own, for each direction.
  *   - A card or a bus serves requests in order of time, at one time the lower rank first. The first
  *     byte waits for its turn, the last one for the slowest on its way.
@@ -43,10 +45,18 @@ struct cs_sim_result {
 			  * before */
 };
 
-/* Called for each step when it has ended; `start` to `end` is the time in which its rank did
- * nothing else. */
+/* A step that has ended; `start` to `end` is the time in which its rank did nothing else, and for
+ * `waited` of it nothing at all. */
+struct cs_sim_seen {
+	int rank;
+	unsigned kind; /* enum cs_step_kind, or enum cs_node_step */
+	size_t step;
+	int64_t start, end, waited; /* ps */
+};
+
+/* Called for each step. */
 struct cs_sim_watch {
-	void (*step)(void *context, int rank, size_t step, int64_t start, int64_t end);
+	void (*step)(void *context, const struct cs_sim_seen *seen);
 	void *context;
 };
 

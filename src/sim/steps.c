@@ -105,8 +105,17 @@ static void
 tell(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t start)
 {
 	if (sim->watch)
-		sim->watch->step(sim->watch->context, (int)(actor - sim->actors), actor->next,
-				 start, actor->now);
+		sim->watch->step(sim->watch->context, &(struct cs_sim_seen){
+			(int)(actor - sim->actors), actor->steps[actor->next].kind, actor->next,
+			start, actor->now, actor->waited });
+}
+
+/* The actor does nothing until `at`. */
+static void
+wait_until(struct cs_sim_actor *actor, int64_t at)
+{
+	actor->waited = later(at - actor->now, 0);
+	actor->now += actor->waited;
 }
 
 static struct cs_sim_group *
@@ -140,7 +149,9 @@ launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, i
 	const struct cs_loggp *cost = &sim->cost[level];
 	bool is_shared = level == CS_INTRA ? model->bus && !sim->eager : model->nic_g ||
 			 model->nic_G;
-	actor->now += cost->o_send;
+	actor->now += actor->now == actor->sends_until
+		      ? cs_loggp_further(cost->o_send, cost->o_send_min) : cost->o_send;
+	actor->sends_until = actor->now;
 	struct cs_event event = { .bytes = bytes, .from = rank, .to = to,
 				  .number = actor->events++, .chain = actor->chain + 1,
 				  .request = request, .stream = stream & 3 };
@@ -256,9 +267,12 @@ wait_for(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_ste
 	if (!cs_progress_may_pass(sim, actor, request->is_done, request->at,
 				  (int32_t)step->request))
 		return false;
-	actor->now = later(actor->now, request->at);
+	wait_until(actor, request->at);
 	if (request->is_receive) {
-		actor->now += sim->model->level[request->level].o_recv;
+		const struct cs_loggp *cost = &sim->model->level[request->level];
+		actor->now += actor->now == actor->receives_until
+			      ? cs_loggp_further(cost->o_recv, cost->o_recv_min) : cost->o_recv;
+		actor->receives_until = actor->now;
 		actor->chain = request->chain > actor->chain ? request->chain : actor->chain;
 	}
 	return true;
@@ -312,7 +326,8 @@ await(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *
 		}
 		return false;
 	}
-	actor->now = later(actor->now, flag->at) + sim->model->flag;
+	wait_until(actor, flag->at);
+	actor->now += sim->model->flag;
 	actor->chain = flag->chain > actor->chain ? flag->chain : actor->chain;
 	return true;
 }
@@ -325,6 +340,7 @@ cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 		const struct cs_sim_step *step = &actor->steps[actor->next];
 		int64_t start = actor->now;
 		bool is_done = true;
+		actor->waited = 0;
 		switch (step->kind) {
 		case CS_STEP_SEND: is_done = send(sim, actor, step); break;
 		case CS_STEP_RECV: is_done = receive(sim, actor, step); break;

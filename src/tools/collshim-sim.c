@@ -1,6 +1,7 @@
 /* collshim-sim — how long would an algorithm take on so many nodes? Simulated, never measured.
  * Needs no MPI. */
 #include "base/parse.h"
+#include "tools/draw.h"
 #include "tools/sim_request.h"
 #include "tools/terminal.h"
 #include "tools/words.h"
@@ -85,11 +86,15 @@ static const char usage[] =
 	"  --levels PxGxR       with --node-model: packages, groups of each with a last-level "
 	"cache, ranks of each\n"
 	"                       group (default: the kind's)\n"
+	"  --svg FILE           one algorithm without hierarchy, one model: a picture of all "
+	"ranks' messages, copies and\n"
+	"                       idle times over the simulated time\n"
 	"  --json               one algorithm, or --node-model: for programs\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
-	"picoseconds, with each model; how\n"
-	"                       long the simulation took, and how much memory\n";
+	"picoseconds, and how long each rank\n"
+	"                       waits, with each model; how long the simulation took, and how "
+	"much memory\n";
 
 enum {
 	OPTION_COMPARE = 256, OPTION_LIST, OPTION_VERSION, OPTION_HELP, OPTION_NODES, OPTION_PPN,
@@ -98,7 +103,7 @@ enum {
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
 	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_GROUPS,
 	OPTION_TAPER, OPTION_PLAY,
-	OPTION_NODE_MODEL, OPTION_LEVELS, OPTION_JSON,
+	OPTION_NODE_MODEL, OPTION_LEVELS, OPTION_JSON, OPTION_SVG,
 };
 
 static const struct option options[] = {
@@ -128,6 +133,7 @@ static const struct option options[] = {
 	{ "node-model", required_argument, NULL, OPTION_NODE_MODEL },
 	{ "levels", required_argument, NULL, OPTION_LEVELS },
 	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "svg", required_argument, NULL, OPTION_SVG },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
 	{ "play", no_argument, NULL, OPTION_PLAY },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
@@ -330,6 +336,13 @@ check_way(const struct cs_sim_options *request)
 	if (request->is_json && (!request->algorithm || request->compute.time ||
 				 request->compute_factor > 0))
 		return cs_tool_wrong_use("--json: expected one algorithm, and no --compute");
+	if (request->svg && (!request->algorithm || is_hier || request->arrivals_count ||
+			     request->model_count > 1 || request->eager || request->is_json ||
+			     request->call.nodes > CS_DRAW_MOST_RANKS / request->call.ppn ||
+			     cs_tool_is_played(request, request->algorithm)))
+		return cs_tool_wrong_use("--svg: expected one algorithm without hierarchy, one "
+					 "model, at most %d ranks, and no --arrivals, --eager or "
+					 "--json", CS_DRAW_MOST_RANKS);
 	if (request->overlaps && (!(is_hier && is_allgather) || request->plays))
 		return cs_tool_wrong_use("--overlap: expected a hierarchical allgather or "
 					 "allgatherv, as allgather:hier:ring");
@@ -432,6 +445,7 @@ read_option(int option, struct cs_sim_options *request)
 	case OPTION_MODEL: return read_model(optarg, request);
 	case OPTION_NODE_MODEL: request->node_model = optarg; break;
 	case OPTION_JSON: request->is_json = true; break;
+	case OPTION_SVG: request->svg = optarg; break;
 	case OPTION_LEVELS:
 		if (cs_tool_read_levels(optarg, &request->levels))
 			break;

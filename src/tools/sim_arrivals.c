@@ -71,7 +71,7 @@ run(struct late *late, struct cs_sim *sim, int number, int model, int arrivals)
 							       (uint64_t)number, rank);
 	const char *why = NULL;
 	int wrong = cs_request_run(sim, request->algorithm, &request->models[model],
-				   late->starts, &result, &why);
+				   late->starts, NULL, &result, &why);
 	if (wrong == CS_TOOL_WRONG_USE)
 		fprintf(stderr, "collshim-sim: %s: %s\n", request->what, why);
 	if (wrong)

@@ -5,7 +5,7 @@
  *   of all ranks
  *                                      -> sim_results.c runs them with each model, and prints; with
  *                                         late ranks sim_arrivals.c, as JSON sim_json.c
- *   sim_node.c: prices of one node */
+ *   sim_picture.c: waits of the ranks, and a picture; sim_node.c: prices of one node */
 #ifndef CS_TOOLS_SIM_REQUEST_H
 #define CS_TOOLS_SIM_REQUEST_H
 
@@ -51,6 +51,7 @@ struct cs_sim_options {
 	const char *node_model; /* a kind or a tuning file: prices of one node, no simulation */
 	struct cs_node_groups levels; /* 0 packages: the kind's */
 	bool is_json;
+	const char *svg; /* a file for a picture; NULL: none */
 };
 
 /* Says on stderr what is wrong with the arguments; returns CS_TOOL_WRONG_USE. */
@@ -92,10 +93,21 @@ void cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *
 void cs_tool_print_groups(const struct cs_sim_options *request);
 void cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *params);
 /* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which
- * has been said. `starts`: as in cs_sim_run. */
+ * has been said. `starts`, `watch`: as in cs_sim_run. */
 int cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 		   const struct cs_model *model, const int64_t *starts,
-		   struct cs_sim_result *result, const char **why);
+		   const struct cs_sim_watch *watch, struct cs_sim_result *result,
+		   const char **why);
+
+/* Waits of the ranks (sim_picture.c): a watch for a run; false: no memory. Its context is to be
+ * freed. */
+bool cs_tool_watch_waits(struct cs_sim_watch *watch, int ranks);
+/* Says on stderr how long each rank waited in the last run, and begins anew. */
+void cs_tool_say_waits(const struct cs_sim_watch *watch, const struct cs_sim *sim, int ranks,
+		       const char *model);
+/* Writes request->svg, with the first model; returns an exit code. */
+int cs_tool_draw(const struct cs_sim_options *request, struct cs_sim_call *call,
+		 const size_t *params);
 
 /* JSON (sim_json.c): the call, then each result, then its end. */
 void cs_sim_json_begin(const struct cs_sim_options *request, const struct cs_sim_call *call,

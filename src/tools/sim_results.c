@@ -105,14 +105,14 @@ print_played(const struct cs_sim *sim)
 
 int
 cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
-	       const struct cs_model *model, const int64_t *starts, struct cs_sim_result *result,
-	       const char **why)
+	       const struct cs_model *model, const int64_t *starts,
+	       const struct cs_sim_watch *watch, struct cs_sim_result *result, const char **why)
 {
 	static const char *const texts[] = {
 		[CS_NO_MEMORY] = "messages under way do not fit into --memory",
 		[CS_UNSUPPORTED] = "the simulated time is above 26 days",
 	};
-	enum cs_status status = cs_sim_run(sim, model, starts, NULL, result);
+	enum cs_status status = cs_sim_run(sim, model, starts, watch, result);
 	if (status == CS_OK)
 		return CS_TOOL_DONE;
 	if (status != CS_BAD_INPUT) {
@@ -136,8 +136,8 @@ simulate_computing(struct cs_sim *sim, const struct cs_sim_options *request, int
 	if (request->compute_factor > 0)
 		compute.time = (int64_t)((double)blocking * request->compute_factor + 0.5);
 	cs_sim_set_compute(sim, &compute);
-	int wrong = cs_request_run(sim, request->algorithm, &request->models[model], NULL, &result,
-				   why);
+	int wrong = cs_request_run(sim, request->algorithm, &request->models[model], NULL, NULL,
+				   &result, why);
 	cs_sim_set_compute(sim, &(struct cs_sim_compute){ 0 });
 	if (wrong)
 		return wrong;
@@ -172,11 +172,14 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 	if (!sim)
 		return cs_tool_wrong_use("%s: %s", request->what, reason);
 	bool is_played = cs_tool_is_played(request, request->algorithm);
+	struct cs_sim_watch watch = { .context = NULL };
+	bool watches = request->is_verbose && !is_played &&
+		       cs_tool_watch_waits(&watch, call->ranks);
 	if (request->is_json)
 		cs_sim_json_begin(request, call, params);
 	for (int i = 0; !wrong && i < request->model_count; i++) {
-		wrong = cs_request_run(sim, request->algorithm, &request->models[i], NULL, &result,
-				       &why);
+		wrong = cs_request_run(sim, request->algorithm, &request->models[i], NULL,
+				       watches ? &watch : NULL, &result, &why);
 		if (!wrong && request->is_json) {
 			cs_sim_json_result(sim, request, &request->models[i], &result, !i);
 		} else if (!wrong) {
@@ -186,6 +189,8 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 			if (is_played)
 				print_played(sim);
 		}
+		if (!wrong && watches)
+			cs_tool_say_waits(&watch, sim, call->ranks, request->models[i].name);
 		if (!wrong && (request->compute.time || request->compute_factor > 0))
 			wrong = simulate_computing(sim, request, i, result.time, &why);
 		if (wrong == CS_TOOL_WRONG_USE)
@@ -201,8 +206,9 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 	}
 	if (request->is_json)
 		cs_sim_json_end();
+	free(watch.context);
 	cs_sim_destroy(sim);
-	return wrong;
+	return wrong || !request->svg ? wrong : cs_tool_draw(request, call, params);
 }
 
 /* Row of the table: the algorithm, its result with each model, or why there is none. */
@@ -221,7 +227,7 @@ fill_row(struct row *row, const struct cs_sim_options *request, struct cs_sim_ca
 	cs_tool_fallbacks(params, row->algorithm);
 	struct cs_sim *sim = cs_request_stage(request, call, row->algorithm, params, row->reason);
 	for (int i = 0; sim && wrong != CS_TOOL_CANNOT && i < request->model_count; i++)
-		wrong = cs_request_run(sim, row->algorithm, &request->models[i], NULL,
+		wrong = cs_request_run(sim, row->algorithm, &request->models[i], NULL, NULL,
 				       &row->results[i], &row->why[i]);
 	cs_sim_destroy(sim);
 	return wrong == CS_TOOL_CANNOT ? CS_TOOL_CANNOT : CS_TOOL_DONE;

@@ -22,7 +22,7 @@ problem_of(enum cs_coll coll, const int shape[2], bool is_uneven, struct blocks 
 {
 	for (int rank = 0; rank < shape[0]; rank++) {
 		blocks->node_of[rank] = rank / shape[1];
-		blocks->sizes[rank] = rank % 2 ? 8 : BLOCK * (size_t)(rank + 1);
+		blocks->sizes[rank] = rank % 2 ? 8 : BLOCK * (size_t)(rank + 1) + 8;
 	}
 	struct cs_problem problem = { .coll = coll, .ranks = shape[0],
 				      .unit = cs_colls[coll].reduces ? 8 : 1, .bytes = BLOCK,

@@ -909,6 +909,23 @@ TEST(the_model_speaks_of_even_blocks_only_and_says_so)
 	cs_selector_destroy(selector);
 }
 
+/* Two models for one machine: of messages by the MPI, and by verbs, ten times faster. */
+TEST(each_wire_has_its_model)
+{
+	struct cs_selector *selector =
+		make(HEAD MODEL("", "0.1", COSTS)
+		     BLOCK("v") "    wire: ib\n    parameters: \"L=1e-7,G=1e-10\"\n"
+				"    fit_error: 0\n    host:\n" COSTS);
+	struct cs_facts facts = usual(CS_BCAST, 1500);
+	assert_choice(choose(selector, &facts), "host", CS_WHY_MODEL, "model m");
+	facts.wire = CS_WIRE_IB;
+	assert_choice(choose(selector, &facts), "ring", CS_WHY_MODEL, "model v");
+	cs_selector_destroy(selector);
+	selector = make(HEAD MODEL("", "0", COSTS));
+	assert_int_equal(choose(selector, &facts).why, CS_WHY_BUILTIN);
+	cs_selector_destroy(selector);
+}
+
 TEST(a_cost_of_no_bytes_alone_is_that_of_all)
 {
 	struct cs_selector *selector =

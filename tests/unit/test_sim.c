@@ -35,6 +35,23 @@ plain_with_f(int64_t f)
 	return model;
 }
 
+/* Of a row of sends those after the first take so much, still more than o_r, as the forms want it;
+ * 0: as the first. */
+static const int64_t some_o_mins[] = { 0, 210 };
+
+/* n o_s(n) and n o_r(n): o(n) = min + (max - min) / n. */
+static int64_t
+row_of_sends(const struct cs_loggp *cost, int64_t n)
+{
+	return cost->o_send + (n - 1) * cs_loggp_further(cost->o_send, cost->o_send_min);
+}
+
+static int64_t
+row_of_receives(const struct cs_loggp *cost, int64_t n)
+{
+	return cost->o_recv + (n - 1) * cs_loggp_further(cost->o_recv, cost->o_recv_min);
+}
+
 static int64_t
 max(int64_t a, int64_t b)
 {
@@ -269,22 +286,24 @@ TEST(linear_scatter_takes_a_gap_between_two_messages)
 		}
 }
 
-/* 5.1.2, LogfP, with one o_s: (P - 1) o_s + L + o_r up to f messages, then
- * o_s + L + o_r + max{(P - 2) o_s, (P - 1 - f) g}. */
+/* 5.1.2, LogfP: (P - 1) o_s(P - 1) + L + o_r(1) up to f messages, then
+ * o_s(P - 1) + L + o_r(1) + max{(P - 2) o_s(P - 1), (P - 1 - f) g}. The port's first message leaves
+ * after o_s(1), though: the gaps begin there. */
 TEST(linear_scatter_sends_f_messages_without_a_gap)
 {
-	const struct cs_loggp *cost = &plain.level[CS_INTER];
 	for (int64_t f = 1; f <= 8; f++)
-		for (int p = 2; p <= 40; p++) {
-			struct cs_model model = plain_with_f(f);
-			int64_t expected = p - 1 <= f ? (p - 1) * cost->o_send + cost->L +
-					   cost->o_recv
-						      : cost->o_send + cost->L + cost->o_recv +
-								max((p - 2) * cost->o_send,
-								    (p - 1 - f) * cost->g);
-			expect("linear scatter, LogfP", p, 1,
-			       time_of(linear_scatter, p, 1, 0, &model), expected);
-		}
+		for (size_t i = 0; i < COUNT(some_o_mins); i++)
+			for (int p = 2; p <= 40; p++) {
+				struct cs_model model = plain_with_f(f);
+				struct cs_loggp *cost = &model.level[CS_INTER];
+				cost->o_send_min = some_o_mins[i];
+				int64_t sends = row_of_sends(cost, p - 1), expected =
+					cost->L + cost->o_recv +
+					(p - 1 <= f ? sends : max(sends, cost->o_send +
+								  (p - 1 - f) * cost->g));
+				expect("linear scatter, LogfP", p, 1,
+				       time_of(linear_scatter, p, 1, 0, &model), expected);
+			}
 }
 
 /* 5.2.3: gather is scatter with o_r for o_s in what repeats. */
@@ -318,17 +337,18 @@ TEST(trees_take_their_depth_times_k_messages)
 			}
 }
 
-/* LogfP, k <= f: i (k o_s + L + o_r). The paper ignores sizes: G is 0 here. */
+/* LogfP, k <= f: i (k o_s(k) + L + o_r(1)). The paper ignores sizes: G is 0 here. */
 TEST(trees_of_f_messages_take_no_gap)
 {
 	for (int k = 1; k <= 4; k++)
 		for (int p = k + 1, i = 1; p <= 700; p *= k + 1, i++) {
 			struct cs_model model = plain_with_f(k);
-			const struct cs_loggp *cost = &model.level[CS_INTER];
-			model.level[CS_INTER].G = 0;
+			struct cs_loggp *cost = &model.level[CS_INTER];
+			cost->G = 0;
+			cost->o_send_min = some_o_mins[p % 2];
 			expect("n-way tree, LogfP", p, 1,
 			       time_of(n_way_tree, p, 1, (size_t)k, &model),
-			       i * (k * cost->o_send + cost->L + cost->o_recv));
+			       i * (row_of_sends(cost, k) + cost->L + cost->o_recv));
 		}
 }
 
@@ -746,12 +766,14 @@ TEST(half_full_takes_128_160_and_480_rounds)
 	}
 }
 
-/* The longest message of the ranks' plans. */
+/* The longest message of the ranks' plans, and the shortest. */
 static size_t
-longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *call)
+longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *call,
+		size_t *shortest)
 {
 	struct cs_problem problem = *call;
 	size_t longest = 0;
+	*shortest = SIZE_MAX;
 	for (problem.rank = 0; problem.rank < call->ranks; problem.rank++) {
 		struct cs_builder builder;
 		struct cs_plan plan;
@@ -759,8 +781,11 @@ longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *c
 		algorithm->build(&builder);
 		assert_int_equal(cs_builder_finish(&builder), CS_OK);
 		for (size_t i = 0; i < plan.count; i++)
-			if (plan.steps[i].kind == CS_STEP_SEND && plan.steps[i].bytes > longest)
-				longest = plan.steps[i].bytes;
+			if (plan.steps[i].kind == CS_STEP_SEND) {
+				size_t bytes = plan.steps[i].bytes;
+				longest = bytes > longest ? bytes : longest;
+				*shortest = bytes < *shortest ? bytes : *shortest;
+			}
 		cs_plan_fini(&plan);
 	}
 	return longest;
@@ -784,15 +809,44 @@ TEST(rings_choose_the_block_of_equation_2)
 						 (z / full);
 				for (uint64_t rank = 0; rank < full; rank++)
 					sizes[rank] = 1 << 20;
-				size_t block =
-					longest_message(cs_algorithm_by_name(CS_ALLGATHERV,
-									     names[i]), &call);
+				size_t shortest, block = longest_message(
+					cs_algorithm_by_name(CS_ALLGATHERV, names[i]), &call,
+					&shortest);
 				uint64_t square = 2 * total * params[1] / twice;
 				if (block * block > square || (block + 1) * (block + 1) <= square)
 					fail_msg("%s, %llu of %llu ranks with data: %zu bytes",
 						 names[i], (unsigned long long)full,
 						 (unsigned long long)p, block);
 			}
+}
+
+/* 2.3: "roughly even sized blocks of size at most B": as many of them, none longer than another
+ * one by more than a byte. */
+TEST(even_segments_are_as_many_and_alike)
+{
+	static const char *const names[] = { "pipelined-ring", "equidistant-ring", "node-ring" };
+	for (size_t i = 0; i < COUNT(names); i++)
+		for (size_t bytes = 1; bytes < 2000; bytes += 37) {
+			const struct cs_algorithm *algorithm =
+				cs_algorithm_by_name(CS_ALLGATHERV, names[i]);
+			size_t params[CS_MAX_PARAMS] = { SEGMENT, 1, 4, 0 };
+			size_t sizes[5] = { bytes, 0, bytes, bytes, bytes }, shortest;
+			struct cs_problem call = { .coll = CS_ALLGATHERV, .ranks = 5, .unit = 1,
+						   .sizes = sizes, .params = params };
+			uint64_t messages[2];
+			for (int even = 0; even < 2; even++) {
+				struct cs_sim_result result;
+				params[3] = (size_t)even;
+				struct cs_sim *sim = stage(algorithm->build, &call, NULL);
+				assert_int_equal(cs_sim_run(sim, &ported, NULL, NULL, &result),
+						 CS_OK);
+				cs_sim_destroy(sim);
+				messages[even] = result.messages;
+			}
+			assert_int_equal(messages[0], messages[1]);
+			size_t longest = longest_message(algorithm, &call, &shortest);
+			assert_true(longest <= SEGMENT && longest - shortest <= 1);
+		}
 }
 
 /* 2.3: what leaves a node comes from a rank with data, if the node has one, so that it leaves in
@@ -886,6 +940,65 @@ TEST(modified_ring_overlaps_its_messages)
 				       o + (p - 1) * bytes + network);
 		}
 	}
+}
+
+/* n messages of each rank at once, LogfP (5.3.2): o_s(n) + o_r(n) + max{(n - 1) o_s(n) + L,
+ * (n - 1) (o_s(n) + o_r(n))} up to f of them, then (n - f) g in place of the first (n - 1) o_s(n).
+ * Here this is in the sum of both, as the processor may hold up the last message longer than the
+ * gaps do, and these begin after o_s(1). */
+static int64_t
+logfp_exchange(const struct cs_loggp *cost, int64_t n)
+{
+	int64_t sends = row_of_sends(cost, n);
+	int64_t last = n <= cost->f ? sends : max(sends, cost->o_send + (n - cost->f) * cost->g);
+	return max(last + cost->L + cost->o_recv, sends + row_of_receives(cost, n));
+}
+
+/* Few messages are bound by L. A receiver that waits for each of them needs o_r(1) for the last, so
+ * o_r(n) differs from it only where the processor is the bound, with another L. */
+static struct cs_model
+plain_logfp(int64_t f, int64_t o_min, bool is_long)
+{
+	struct cs_model model = plain_with_f(f);
+	struct cs_loggp *cost = &model.level[CS_INTER];
+	cost->o_send_min = o_min;
+	if (!is_long) {
+		cost->o_recv_min = o_min ? 60 : 0;
+		cost->L = 0;
+	}
+	return model;
+}
+
+/* Modified ring: P - 1 messages, P - 1 <= f and P - 1 > f. */
+TEST(modified_ring_sends_f_messages_without_a_gap)
+{
+	for (int64_t f = 1; f <= 40; f += 3)
+		for (size_t i = 0; i < COUNT(some_o_mins); i++)
+			for (int p = 2; p <= 40; p++) {
+				struct cs_model model = plain_logfp(f, some_o_mins[i], true);
+				expect("modified ring, LogfP", p, 1,
+				       time_of(modified_ring, p, 1, 0, &model),
+				       logfp_exchange(&model.level[CS_INTER], p - 1));
+				model = plain_logfp(p - 1, some_o_mins[i], false);
+				expect("modified ring, LogfP, L = 0", p, 1,
+				       time_of(modified_ring, p, 1, 0, &model),
+				       logfp_exchange(&model.level[CS_INTER], p - 1));
+			}
+}
+
+/* Bruck, k <= f: ceil(log_{k+1} P) rounds of k messages. */
+TEST(bruck_of_f_messages_takes_no_gap)
+{
+	for (int k = 1; k <= 12; k++)
+		for (int p = k + 1, rounds = 1; p <= 200; p *= k + 1, rounds++)
+			for (int i = 0; i < 4; i++) {
+				/* Short rounds follow each other within g: more than f in a row. */
+				struct cs_model model = plain_logfp(i / 2 ? k : 200,
+								    some_o_mins[i % 2], i / 2);
+				expect("Bruck, LogfP", p, 1,
+				       time_of(bruck, p, 1, (size_t)k, &model),
+				       rounds * logfp_exchange(&model.level[CS_INTER], k));
+			}
 }
 
 /* 5.3.2, neighbour exchange: P / 2 (o_s + L + o_r) + (P - 1) (s - 1) G; recursive doubling: log2 P
@@ -1736,17 +1849,19 @@ TEST(algorithms_run_as_they_are_proven_and_always_alike)
 
 struct seen {
 	size_t next[33];
-	int64_t end[33];
+	int64_t end[33], waited[33];
 };
 
 static void
-see(void *context, int rank, size_t step, int64_t start, int64_t end)
+see(void *context, const struct cs_sim_seen *step)
 {
 	struct seen *seen = context;
-	assert_int_equal(step, seen->next[rank]++);
-	assert_int_equal(start, seen->end[rank]);
-	assert_true(end >= start);
-	seen->end[rank] = end;
+	assert_int_equal(step->step, seen->next[step->rank]++);
+	assert_int_equal(step->start, seen->end[step->rank]);
+	assert_true(step->waited >= 0 && step->end - step->start >= step->waited);
+	assert_true(!step->waited || step->kind == CS_STEP_WAIT);
+	seen->end[step->rank] = step->end;
+	seen->waited[step->rank] += step->waited;
 }
 
 /* Also through the bus and the card of "hdr-like". */
@@ -1852,6 +1967,12 @@ TEST(a_model_may_be_given_in_parts)
 	assert_int_equal(model.level[CS_INTER].f, 4);
 	assert_int_equal(model.bus, 0);
 	assert_int_equal(model.copy, cs_models[0].copy);
+	char text[CS_MODEL_TEXT];
+	assert_int_equal(cs_model_read("o=3e-7,osmin=1e-7,intra.ormin=2e-7", &model, complaint,
+				       sizeof complaint), CS_OK);
+	assert_int_equal(model.level[CS_INTER].o_send_min, 100000);
+	assert_int_equal(model.level[CS_INTRA].o_recv_min, 200000);
+	assert_contains(cs_model_text(text, &model), "or=3e-07,osmin=1e-07,g=0");
 }
 
 TEST(wrong_models_are_refused_with_what_was_expected)

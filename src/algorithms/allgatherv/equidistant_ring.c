@@ -53,8 +53,7 @@ build(struct cs_builder *builder)
 		return;
 	}
 	spread_evenly(problem, order);
-	cs_ring_build(builder, &(struct cs_ring){ .order = order, .block = cs_ring_block(problem),
-						  .window = cs_ring_window(problem) });
+	cs_ring_build_by(builder, order);
 	free(order);
 }
 

@@ -48,9 +48,7 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	int *order = malloc((size_t)problem->ranks * sizeof *order);
 	if (order && order_by_node(problem, order))
-		cs_ring_build(builder,
-			      &(struct cs_ring){ .order = order, .block = cs_ring_block(problem),
-							  .window = cs_ring_window(problem) });
+		cs_ring_build_by(builder, order);
 	else
 		cs_build_no_memory(builder);
 	free(order);

@@ -22,9 +22,7 @@
 static void
 build(struct cs_builder *builder)
 {
-	const struct cs_problem *problem = builder->problem;
-	cs_ring_build(builder, &(struct cs_ring){ .block = cs_ring_block(problem),
-						  .window = cs_ring_window(problem) });
+	cs_ring_build_by(builder, NULL);
 }
 
 const struct cs_algorithm cs_algorithm_allgatherv_pipelined_ring = {

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#define STARTUP (16 << 10) /* bytes, where nothing is known of the network */
 #define LEAST_BLOCK 64       /* bytes: smaller ones are all start-up */
 /* Full ones of all blocks together, which bounds the steps of a plan */
 #define MOST_SEGMENTS 16384u
@@ -48,8 +49,9 @@ next(struct stream *stream, struct cs_place *from)
 		rank = rank_at(problem, stream->ring, stream->place - ++stream->back);
 		stream->done = 0;
 	}
-	size_t left = cs_problem_size(problem, rank) - stream->done;
-	size_t bytes = left < stream->ring->block ? left : stream->ring->block;
+	size_t left = cs_problem_size(problem, rank) - stream->done, most = stream->ring->block;
+	size_t segments = left / most + (left % most != 0), even = (left + segments - 1) / segments;
+	size_t bytes = stream->ring->is_even ? even : left < most ? left : most;
 	*from = stream->back ? cs_build_block(stream->builder, rank)
 			     : cs_build_own(stream->builder);
 	*from = cs_plus(*from, stream->done);
@@ -184,18 +186,20 @@ static uint64_t
 best_block(const struct cs_problem *problem)
 {
 	struct spread spread = spread_of(problem);
+	uint64_t startup = problem->params[CS_RING_STARTUP] ? problem->params[CS_RING_STARTUP]
+							    : STARTUP;
 	uint64_t p = (uint64_t)problem->ranks, z = spread.empty, square;
 	if (spread.least == spread.most)
 		return spread.most;
 	uint64_t twice = z == p - 1 ? 2 * (p - 2) : p + z - 2 + 2 * (z / (p - z));
-	if (!twice || __builtin_mul_overflow((uint64_t)cs_problem_total(problem),
-					     2 * problem->params[CS_RING_STARTUP], &square))
+	if (!twice || __builtin_mul_overflow((uint64_t)cs_problem_total(problem), 2 * startup,
+					     &square))
 		return spread.most;
 	return root_of(square / twice);
 }
 
-size_t
-cs_ring_block(const struct cs_problem *problem)
+static size_t
+block_of(const struct cs_problem *problem)
 {
 	uint64_t block = problem->params[CS_RING_SEGMENT] ? problem->params[CS_RING_SEGMENT]
 							  : best_block(problem);
@@ -204,8 +208,11 @@ cs_ring_block(const struct cs_problem *problem)
 	return block < least ? least : (size_t)block;
 }
 
-size_t
-cs_ring_window(const struct cs_problem *problem)
+void
+cs_ring_build_by(struct cs_builder *builder, const int *order)
 {
-	return problem->params[CS_RING_WINDOW];
+	const struct cs_problem *problem = builder->problem;
+	cs_ring_build(builder, &(struct cs_ring){ .order = order, .block = block_of(problem),
+						  .window = problem->params[CS_RING_WINDOW],
+						  .is_even = problem->params[CS_RING_EVEN] });
 }

@@ -14,15 +14,16 @@ def build_folder():
 
 
 def read_shape(shape):
-    """(nodes, ranks on each, is cyclic) of a shape as "4x2", "4x2:cyclic" or "fake:4x2"; None of
-    what is none."""
-    match = re.fullmatch(r"(fake:)?([1-9]\d*)x([1-9]\d*)(:cyclic)?", shape)
-    return match and (int(match[2]), int(match[3]), bool(match[4]))
+    """(nodes, ranks on each, is cyclic) of a shape as "4x2", "4x2:cyclic", "fake:4x2" or
+    "4x2:permuted", which is a job's communicator; None of what is none."""
+    match = re.fullmatch(r"(fake:)?([1-9]\d*)x([1-9]\d*)(:cyclic|:permuted)?", shape)
+    return match and (int(match[2]), int(match[3]), match[4] == ":cyclic")
 
 
 def launch_words(build, mpi, shape, timeout, *options):
     """A job of tests/launch, up to its "--": NODESxRANKS of several nodes is a cluster in a box,
     fake:NODESxRANKS are ranks that take one machine for several nodes."""
+    shape = shape.removesuffix(":permuted")
     if shape.startswith("fake:"):
         nodes, ranks, is_cyclic = read_shape(shape)
         shape = "1x%d" % (nodes * ranks)

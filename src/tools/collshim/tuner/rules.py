@@ -218,8 +218,8 @@ def host_lines(sweeps):
 
 
 def model_lines(sweeps, state):
-    """A model for each MPI: what messages cost at its largest shape of several nodes, what the host
-    costs at all."""
+    """A model for each MPI, and one for its plans by verbs where there are any: what messages cost
+    at its largest shape of several nodes, what the host costs at all."""
     lines = []
     for flavour in dict.fromkeys(sweep.shape["flavour"] for sweep in sweeps):
         ours = [sweep for sweep in sweeps if sweep.shape["flavour"] == flavour]
@@ -228,17 +228,21 @@ def model_lines(sweeps, state):
         if not measured:
             continue
         shape = max(measured, key=lambda shape: (shape["nodes"], shape["ranks"]))
-        note = "collshim-bench --loggp at %d ranks on %d nodes" % (shape["ranks"], shape["nodes"])
         hosts = host_lines(ours)
-        if not hosts:
-            continue
-        lines += ["- name: " + quoted("tuned %s %s" % (state.data["date"], flavour)),
-                  "  provenance:"]
-        lines += ["    %s: %s" % pair for pair in provenance(state, shape, note)]
-        lines += ["  machine: {mpi: %s}" % flavour, "  parameters: " +
-                  folded(shape["loggp"]["parameters"]),
-                  "  fit_error: %.3f" % min(shape["loggp"]["fit_error"], 10), "  host:"]
-        lines += ["    " + line for line in hosts]
+        for key, wire in (("loggp", "host"), ("loggp_ib", "ib")):
+            costs = shape.get(key)
+            if not hosts or not costs:
+                continue
+            note = "collshim-bench --loggp --wire %s at %d ranks on %d nodes" % (
+                wire, shape["ranks"], shape["nodes"])
+            lines += ["- name: " + quoted("tuned %s %s%s" % (state.data["date"], flavour, "" if
+                                                             wire == "host" else " verbs")),
+                      "  provenance:"]
+            lines += ["    %s: %s" % pair for pair in provenance(state, shape, note)]
+            lines += ["  machine: {mpi: %s}" % flavour, "  wire: " + wire, "  parameters: " +
+                      folded(costs["parameters"]),
+                      "  fit_error: %.3f" % min(costs["fit_error"], 10), "  host:"]
+            lines += ["    " + line for line in hosts]
     return lines
 
 
