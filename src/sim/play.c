@@ -190,102 +190,17 @@ wait(struct cs_play_rank *rank, bool for_any)
 }
 
 /* The host's progress, within a phase that waits: whatever comes next. */
-static void
-progress(void)
+void
+cs_play_progress(void)
 {
 	wait(current, true);
 }
 
-static __attribute__((noreturn)) void
-end(const char *why)
+void
+cs_play_end(const char *why)
 {
 	cs_play_give_up(current, why);
 }
-
-/* Collectives of the MPI's between nodes, whose algorithms are not known: where a plan refuses. */
-static _Noreturn void
-refuse(void)
-{
-	cs_play_give_up(current, "wants a collective of the MPI's between nodes, which is not "
-				 "simulated");
-}
-
-static unsigned
-barrier(void *leaders, struct cs_request *request)
-{
-	(void)leaders, (void)request;
-	refuse();
-}
-
-static unsigned
-bcast(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request)
-{
-	(void)leaders, (void)buffer, (void)bytes, (void)root, (void)request;
-	refuse();
-}
-
-static unsigned
-allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at,
-	   struct cs_request *request)
-{
-	(void)leaders, (void)buffer, (void)bytes, (void)at, (void)request;
-	refuse();
-}
-
-static unsigned
-gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
-	struct cs_request *request)
-{
-	(void)leaders, (void)buffer, (void)bytes, (void)at, (void)root, (void)request;
-	refuse();
-}
-
-static unsigned
-alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at,
-	  void *recv, const size_t *recv_bytes, const size_t *recv_at, struct cs_request *request)
-{
-	(void)leaders, (void)send, (void)send_bytes, (void)send_at;
-	(void)recv, (void)recv_bytes, (void)recv_at, (void)request;
-	refuse();
-}
-
-static unsigned
-allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
-	  struct cs_request *request)
-{
-	(void)leaders, (void)buffer, (void)count, (void)reduction, (void)request;
-	refuse();
-}
-
-static unsigned
-reduce(void *leaders, const void *in, void *out, size_t count,
-       const struct cs_reduction *reduction, int root, struct cs_request *request)
-{
-	(void)leaders, (void)in, (void)out, (void)count, (void)reduction, (void)root, (void)request;
-	refuse();
-}
-
-static unsigned
-reduce_scatter(void *leaders, const void *in, void *out, const size_t *counts,
-	       const struct cs_reduction *reduction, struct cs_request *request)
-{
-	(void)leaders, (void)in, (void)out, (void)counts, (void)reduction, (void)request;
-	refuse();
-}
-
-static unsigned
-max(void *leaders, uint64_t *values, size_t count, struct cs_request *request)
-{
-	(void)leaders, (void)values, (void)count, (void)request;
-	refuse();
-}
-
-const struct cs_host cs_play_host = {
-	.progress = progress, .abort = end, .wire = cs_play_wire_of, .messages = cs_play_wire_of,
-	.window = cs_play_window_of, .barrier = barrier, .bcast = bcast, .allgatherv = allgatherv,
-	.gatherv = gatherv, .scatterv = gatherv, .alltoallv = alltoallv, .allreduce = allreduce,
-	.reduce = reduce, .exscan = allreduce, .reduce_scatter = reduce_scatter, .max = max,
-};
 
 /* --- what phases tell ------------------------------------------------------------------------- */
 
@@ -462,16 +377,11 @@ static const struct cs_sim_player player = {
 const char *
 cs_play_unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 {
-	const struct cs_coll_info *info = &cs_colls[call->coll];
+	(void)call;
 	if (!algorithm->run)
 		return "is no algorithm with phases";
 	if (algorithm->needs.verbs)
 		return "needs multicast, which is not simulated";
-	if (algorithm->composes && !algorithm->inner && call->nodes > 1)
-		return "has the MPI's collectives between nodes, which are not simulated: name a "
-		       "plan in place of host";
-	if (info->sizes == CS_SIZES_AT_ROOT || info->sizes == CS_SIZES_BY_PAIR)
-		return "has sizes that are exchanged first, which is not simulated";
 	return NULL;
 }
 

@@ -100,6 +100,17 @@ cs_play_forget(struct cs_play_rank *rank, int32_t number)
 	rank->unused = number;
 }
 
+/* Are the bytes of the seat's messages read? Plans and overlapped copies between nodes have data
+ * alone, which nobody looks at unless it is moved; but sizes go that way where the root has
+ * them. */
+static bool
+is_read(const struct cs_play_seat *seat)
+{
+	const struct cs_play *play = seat->rank->play;
+	return seat->lane < 0 || seat->has_sizes || play->options.moves ||
+	       cs_colls[play->call->coll].sizes == CS_SIZES_AT_ROOT;
+}
+
 /* --- starting --------------------------------------------------------------------------------- */
 
 /* Adds a step of the plan kind; the rank goes on when it is over. */
@@ -138,7 +149,7 @@ post_send(struct cs_wire *wire, struct cs_request *request, int peer, const void
 	  size_t bytes, enum cs_sim_step_stream stream)
 {
 	struct cs_play_seat *seat = seat_of(wire);
-	int32_t message = cs_play_new_message(seat->rank, from, bytes);
+	int32_t message = cs_play_new_message(seat->rank, is_read(seat) ? from : NULL, bytes);
 	request->own[0] = (uint64_t)message;
 	seat->rank->messages[message].is_on_way = true;
 	do_step(seat->rank, CS_STEP_SEND, number_of(seat, peer), bytes, message, stream);
@@ -161,10 +172,11 @@ send_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t
 }
 
 static int32_t
-expect(struct cs_play_rank *rank, struct cs_request *request, void *to, size_t bytes)
+expect(const struct cs_play_seat *seat, struct cs_request *request, void *to, size_t bytes)
 {
+	struct cs_play_rank *rank = seat->rank;
 	int32_t message = cs_play_new_message(rank, NULL, bytes);
-	rank->messages[message].to = to;
+	rank->messages[message].to = is_read(seat) ? to : NULL;
 	request->own[0] = (uint64_t)message;
 	return message;
 }
@@ -174,7 +186,7 @@ receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag
 	size_t bytes)
 {
 	struct cs_play_seat *seat = seat_of(wire);
-	int32_t message = expect(seat->rank, request, to, bytes);
+	int32_t message = expect(seat, request, to, bytes);
 	(void)tag;
 	do_step(seat->rank, CS_STEP_RECV, number_of(seat, peer), bytes, message, CS_STREAM_FIRST);
 }
@@ -184,7 +196,7 @@ receive_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint6
 	       size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
 	struct cs_play_seat *seat = seat_of(wire);
-	int32_t message = expect(seat->rank, request, to, bytes);
+	int32_t message = expect(seat, request, to, bytes);
 	(void)tag;
 	seat->rank->messages[message].flag = flag;
 	seat->rank->messages[message].value = value;
@@ -208,7 +220,7 @@ move(struct cs_play *play, int to, int receive, int from, int message)
 	struct cs_play_message *there = &play->ranks[to].messages[receive],
 			       *sent = &play->ranks[from].messages[message];
 	size_t bytes = sent->bytes < there->bytes ? sent->bytes : there->bytes;
-	if (bytes)
+	if (there->to)
 		cs_play_write(there->to, sent->copy, bytes);
 	sent->is_on_way = false;
 	cs_play_forget(&play->ranks[from], message);
@@ -283,9 +295,10 @@ static void
 receive_any(struct cs_wire *wire, struct cs_request *request, uint64_t number, void *to,
 	    size_t bytes)
 {
-	struct cs_play_rank *rank = seat_of(wire)->rank;
+	const struct cs_play_seat *seat = seat_of(wire);
+	struct cs_play_rank *rank = seat->rank;
 	struct cs_play *play = rank->play;
-	int32_t message = expect(rank, request, to, bytes);
+	int32_t message = expect(seat, request, to, bytes);
 	struct cs_half mine = { .bytes = bytes, .request = message }, half;
 	int self = cs_play_number(rank);
 	play->sim->actors[self].requests[message] =
@@ -357,9 +370,9 @@ cancel(struct cs_wire *wire, struct cs_request *request)
 static bool
 copies(struct cs_wire *wire, size_t bytes)
 {
-	struct cs_play_rank *rank = seat_of(wire)->rank;
-	cs_play_do_work(rank, false, bytes);
-	return rank->play->options.moves;
+	const struct cs_play_seat *seat = seat_of(wire);
+	cs_play_do_work(seat->rank, false, bytes);
+	return is_read(seat);
 }
 
 void
