@@ -156,14 +156,6 @@ post_send(struct cs_wire *wire, struct cs_request *request, int peer, const void
 }
 
 static void
-send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
-     size_t bytes)
-{
-	(void)tag;
-	post_send(wire, request, peer, from, bytes, CS_STREAM_FIRST);
-}
-
-static void
 send_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
 	    const void *from, size_t bytes)
 {
@@ -182,16 +174,6 @@ expect(const struct cs_play_seat *seat, struct cs_request *request, void *to, si
 }
 
 static void
-receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
-	size_t bytes)
-{
-	struct cs_play_seat *seat = seat_of(wire);
-	int32_t message = expect(seat, request, to, bytes);
-	(void)tag;
-	do_step(seat->rank, CS_STEP_RECV, number_of(seat, peer), bytes, message, CS_STREAM_FIRST);
-}
-
-static void
 receive_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
 	       size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
@@ -207,11 +189,12 @@ receive_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint6
 
 /* Halves of them have the sender in the upper bits of their bytes. */
 #define FROM_SHIFT 40
+#define FROM_PEER UINT64_MAX /* number of a message whose receiver knows its sender */
 
 static int
-key_of(uint64_t number)
+key_of(uint64_t number, int from)
 {
-	return -2 - (int)(number & ((1u << 30) - 1));
+	return number == FROM_PEER ? from : -2 - (int)(number & ((1u << 30) - 1));
 }
 
 static void
@@ -238,10 +221,13 @@ meet_any(struct cs_play *play, int to, int receive, int from, int message,
 	 const struct cs_half *half)
 {
 	struct cs_sim *sim = play->sim;
-	sim->actors[to].requests[receive] = (struct cs_sim_request){
+	struct cs_sim_actor *actor = &sim->actors[to];
+	actor->requests[receive] = (struct cs_sim_request){
 		.at = half->at, .chain = half->chain, .is_done = true, .is_receive = true,
-		.level = sim->actors[to].node == sim->actors[from].node };
+		.level = actor->node == sim->actors[from].node };
 	move(play, to, receive, from, message);
+	if (actor->awaits == receive)
+		cs_sim_advance(sim, actor);
 }
 
 void
@@ -258,7 +244,7 @@ cs_play_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 		cs_sim_put(sim, &landing);
 		return;
 	}
-	int key = key_of(play->ranks[event->from].messages[message].number);
+	int key = key_of(play->ranks[event->from].messages[message].number, event->from);
 	if (cs_match_take(&play->any, event->to, key, true, &mine))
 		meet_any(play, event->to, mine.request, event->from, message, &half);
 	else
@@ -292,10 +278,9 @@ send_word(struct cs_wire *wire, int peer, uint64_t number, uint64_t word)
 }
 
 static void
-receive_any(struct cs_wire *wire, struct cs_request *request, uint64_t number, void *to,
-	    size_t bytes)
+receive_keyed(const struct cs_play_seat *seat, struct cs_request *request, int key, void *to,
+	      size_t bytes)
 {
-	const struct cs_play_seat *seat = seat_of(wire);
 	struct cs_play_rank *rank = seat->rank;
 	struct cs_play *play = rank->play;
 	int32_t message = expect(seat, request, to, bytes);
@@ -303,11 +288,45 @@ receive_any(struct cs_wire *wire, struct cs_request *request, uint64_t number, v
 	int self = cs_play_number(rank);
 	play->sim->actors[self].requests[message] =
 		(struct cs_sim_request){ .is_receive = true };
-	if (cs_match_take(&play->any, self, key_of(number), false, &half))
+	if (cs_match_take(&play->any, self, key, false, &half))
 		meet_any(play, self, message, (int)(half.bytes >> FROM_SHIFT), -2 - half.request,
 			 &half);
 	else
-		cs_sim_put_half(play->sim, &play->any, self, key_of(number), &mine);
+		cs_sim_put_half(play->sim, &play->any, self, key, &mine);
+}
+
+static void
+receive_any(struct cs_wire *wire, struct cs_request *request, uint64_t number, void *to,
+	    size_t bytes)
+{
+	receive_keyed(seat_of(wire), request, key_of(number, 0), to, bytes);
+}
+
+/* Between all ranks a receive may have more room than its message has bytes, and is no rendezvous
+ * then: so none of them is. */
+static void
+send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
+     size_t bytes)
+{
+	(void)tag;
+	if (seat_of(wire)->lane < 0)
+		send_to(wire, request, peer, FROM_PEER, from, bytes);
+	else
+		post_send(wire, request, peer, from, bytes, CS_STREAM_FIRST);
+}
+
+static void
+receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	size_t bytes)
+{
+	struct cs_play_seat *seat = seat_of(wire);
+	(void)tag;
+	if (seat->lane < 0) {
+		receive_keyed(seat, request, peer, to, bytes);
+		return;
+	}
+	int32_t message = expect(seat, request, to, bytes);
+	do_step(seat->rank, CS_STEP_RECV, number_of(seat, peer), bytes, message, CS_STREAM_FIRST);
 }
 
 void
