@@ -111,7 +111,10 @@ cs_play_settle(struct cs_play_rank *rank)
 	}
 }
 
-/* Short work is put off until it takes as long as a flag, or something else takes time. */
+/* Puts work off until it takes as long as a flag, and as a small part of what was done in a row, or
+ * something else takes time: thousands of copies in a row are few events. */
+#define ROW_PART 8
+
 void
 cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
 {
@@ -121,8 +124,10 @@ cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
 	rank->owed[reduces] += bytes;
 	double femtoseconds = (double)rank->owed[0] * (double)model->copy +
 			      (double)rank->owed[1] * (double)model->reduce;
-	if (femtoseconds >= 1e3 * (double)model->flag)
-		cs_play_settle(rank);
+	if (femtoseconds < 1e3 * (double)model->flag || femtoseconds < rank->row / ROW_PART)
+		return;
+	rank->row += femtoseconds;
+	cs_play_settle(rank);
 }
 
 /* --- what a rank awaits ----------------------------------------------------------------------- */
@@ -169,7 +174,9 @@ wait(struct cs_play_rank *rank, bool for_any)
 {
 	struct cs_sim_actor *actor = cs_play_actor(rank);
 	int64_t delay;
+	rank->noise++;
 	cs_play_settle(rank);
+	rank->row = 0;
 	bool is_here = !for_any && (rank->is_behind || is_there(rank, false, &delay)) &&
 		       cs_play_number(rank) != rank->play->options.deaf;
 	if (is_here && (rank->does || !rank->has_stayed)) {
@@ -221,13 +228,18 @@ told(struct cs_node_op *op, int local, uint64_t step)
 	if (tag <= rank->heard[local])
 		return;
 	rank->heard[local] = tag;
+	rank->noise++;
 	if (local == op->node->shape.local) {
+		if (rank->row > 0)
+			cs_play_settle(rank);
+		rank->row = 0;
 		rank->is_active = true;
 		counts->published++;
 		return;
 	}
 	counts->heard++;
 	cs_play_settle(rank);
+	rank->row = 0;
 	cs_play_actor(rank)->now += rank->play->sim->model->flag;
 	cs_play_catch_up(rank);
 }
@@ -236,6 +248,7 @@ static bool
 work(struct cs_node_op *op, bool reduces, size_t bytes)
 {
 	struct cs_play_rank *rank = rank_of(op);
+	rank->noise++;
 	cs_play_do_work(rank, reduces, bytes);
 	rank->paid += reduces && rank->play->options.moves ? bytes : 0;
 	return rank->play->options.moves;
@@ -295,11 +308,14 @@ resume(struct cs_sim *sim, const struct cs_event *event)
 	actor->awaits = CS_SIM_NOTHING;
 	rank->state = CS_PLAY_RUNS;
 	rank->is_active = false;
+	uint32_t noise = rank->noise;
 	current = rank;
 	cs_fiber_resume(rank->fiber);
 	current = NULL;
-	if (sim->status == CS_OK)
-		cs_play_wake_node(rank->play, rank->team.shape.node, has_moved(rank));
+	bool moves = has_moved(rank);
+	/* A plan's messages change nothing on the node. */
+	if (sim->status == CS_OK && (moves || noise != rank->noise))
+		cs_play_wake_node(rank->play, rank->team.shape.node, moves);
 }
 
 /* --- a run ------------------------------------------------------------------------------------ */
@@ -323,6 +339,7 @@ begin(struct cs_sim *sim, const int64_t *starts)
 		actor->now = starts ? starts[number] : 0;
 		rank->state = CS_PLAY_STEPS;
 		rank->paid = rank->owed[0] = rank->owed[1] = 0;
+		rank->row = 0;
 		cs_fiber_drop(rank->fiber);
 		rank->fiber = cs_fiber_make(body, rank, play->stacks + STACK * (size_t)number,
 					    STACK);

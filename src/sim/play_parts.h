@@ -63,12 +63,14 @@ struct cs_play_rank {
 	int64_t turn_at;  /* its time; INT64_MAX: there is none */
 	int64_t known_at; /* soonest end of a request that was asked for too early */
 	bool waits_for_any; /* within a phase: for whatever changes on its node */
+	uint32_t noise;   /* grows with all that may have changed its node's memory */
 	bool is_active;   /* has done something in this turn that others may see */
 	bool does;        /* anything, since it was stepped */
 	bool has_stayed;  /* has looked again, and found nothing */
 	bool is_behind;   /* something has come or changed since then */
 	cs_phase *const *phase; /* after its last turn */
 	size_t owed[2];   /* bytes copied and reduced whose time has not been taken */
+	double row;       /* fs of work since something else took time */
 	size_t paid;      /* bytes of reductions that are to be done, with `moves` */
 	uint64_t *heard;  /* by local rank: call and step of its line that was found last */
 	struct cs_play_message *messages;

@@ -138,6 +138,7 @@ cs_play_post(struct cs_play_rank *rank, int32_t message, int to, size_t bytes,
 					  .stream = stream & 3,
 					  .request = (uint32_t)message &
 						     (CS_SIM_MOST_REQUESTS - 1) };
+	rank->noise++;
 	cs_play_settle(rank);
 	rank->messages[message].is_on_way = true;
 	cs_sim_start(rank->play->sim, cs_play_actor(rank), &step);
@@ -284,6 +285,7 @@ receive_keyed(const struct cs_play_seat *seat, struct cs_request *request, int k
 	struct cs_play_rank *rank = seat->rank;
 	struct cs_play *play = rank->play;
 	int32_t message = expect(seat, request, to, bytes);
+	rank->noise++;
 	struct cs_half mine = { .bytes = bytes, .request = message }, half;
 	int self = cs_play_number(rank);
 	play->sim->actors[self].requests[message] =
@@ -344,6 +346,7 @@ end_message(struct cs_play_rank *rank, int32_t number)
 	struct cs_play_message *message = &rank->messages[number];
 	do_step(rank, CS_STEP_WAIT, 0, 0, number, CS_STREAM_FIRST);
 	message = &rank->messages[number];
+	rank->noise += message->flag != NULL;
 	if (message->flag)
 		atomic_store(message->flag, message->value);
 	message->is_asked = false;
