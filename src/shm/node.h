@@ -452,9 +452,9 @@ cs_at_publish(struct cs_node_at at, struct cs_line *line, uint64_t step)
 static inline void
 cs_node_publish(struct cs_node_op *op, struct cs_line *line, uint64_t step)
 {
-	cs_at_publish(cs_node_at(op), line, step);
 	if (cs_node_is_watched(op))
 		op->node->watch->told(op, op->node->shape.local, step);
+	cs_at_publish(cs_node_at(op), line, step);
 }
 
 /* Waits until `local` has published step `step` of this call (step 1 is the first); returns its

@@ -111,7 +111,10 @@ cs_play_settle(struct cs_play_rank *rank)
 	}
 }
 
-/* Short work is put off until it takes as long as a flag, or something else takes time. */
+/* Puts work off until it takes as long as a flag, and as a small part of what was done in a row, or
+ * something else takes time: thousands of copies in a row are few events. */
+#define ROW_PART 8
+
 void
 cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
 {
@@ -121,8 +124,10 @@ cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
 	rank->owed[reduces] += bytes;
 	double femtoseconds = (double)rank->owed[0] * (double)model->copy +
 			      (double)rank->owed[1] * (double)model->reduce;
-	if (femtoseconds >= 1e3 * (double)model->flag)
-		cs_play_settle(rank);
+	if (femtoseconds < 1e3 * (double)model->flag || femtoseconds < rank->row / ROW_PART)
+		return;
+	rank->row += femtoseconds;
+	cs_play_settle(rank);
 }
 
 /* --- what a rank awaits ----------------------------------------------------------------------- */
@@ -169,7 +174,9 @@ wait(struct cs_play_rank *rank, bool for_any)
 {
 	struct cs_sim_actor *actor = cs_play_actor(rank);
 	int64_t delay;
+	rank->noise++;
 	cs_play_settle(rank);
+	rank->row = 0;
 	bool is_here = !for_any && (rank->is_behind || is_there(rank, false, &delay)) &&
 		       cs_play_number(rank) != rank->play->options.deaf;
 	if (is_here && (rank->does || !rank->has_stayed)) {
@@ -190,102 +197,17 @@ wait(struct cs_play_rank *rank, bool for_any)
 }
 
 /* The host's progress, within a phase that waits: whatever comes next. */
-static void
-progress(void)
+void
+cs_play_progress(void)
 {
 	wait(current, true);
 }
 
-static __attribute__((noreturn)) void
-end(const char *why)
+void
+cs_play_end(const char *why)
 {
 	cs_play_give_up(current, why);
 }
-
-/* Collectives of the MPI's between nodes, whose algorithms are not known: where a plan refuses. */
-static _Noreturn void
-refuse(void)
-{
-	cs_play_give_up(current, "wants a collective of the MPI's between nodes, which is not "
-				 "simulated");
-}
-
-static unsigned
-barrier(void *leaders, struct cs_request *request)
-{
-	(void)leaders, (void)request;
-	refuse();
-}
-
-static unsigned
-bcast(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request)
-{
-	(void)leaders, (void)buffer, (void)bytes, (void)root, (void)request;
-	refuse();
-}
-
-static unsigned
-allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at,
-	   struct cs_request *request)
-{
-	(void)leaders, (void)buffer, (void)bytes, (void)at, (void)request;
-	refuse();
-}
-
-static unsigned
-gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
-	struct cs_request *request)
-{
-	(void)leaders, (void)buffer, (void)bytes, (void)at, (void)root, (void)request;
-	refuse();
-}
-
-static unsigned
-alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at,
-	  void *recv, const size_t *recv_bytes, const size_t *recv_at, struct cs_request *request)
-{
-	(void)leaders, (void)send, (void)send_bytes, (void)send_at;
-	(void)recv, (void)recv_bytes, (void)recv_at, (void)request;
-	refuse();
-}
-
-static unsigned
-allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
-	  struct cs_request *request)
-{
-	(void)leaders, (void)buffer, (void)count, (void)reduction, (void)request;
-	refuse();
-}
-
-static unsigned
-reduce(void *leaders, const void *in, void *out, size_t count,
-       const struct cs_reduction *reduction, int root, struct cs_request *request)
-{
-	(void)leaders, (void)in, (void)out, (void)count, (void)reduction, (void)root, (void)request;
-	refuse();
-}
-
-static unsigned
-reduce_scatter(void *leaders, const void *in, void *out, const size_t *counts,
-	       const struct cs_reduction *reduction, struct cs_request *request)
-{
-	(void)leaders, (void)in, (void)out, (void)counts, (void)reduction, (void)request;
-	refuse();
-}
-
-static unsigned
-max(void *leaders, uint64_t *values, size_t count, struct cs_request *request)
-{
-	(void)leaders, (void)values, (void)count, (void)request;
-	refuse();
-}
-
-const struct cs_host cs_play_host = {
-	.progress = progress, .abort = end, .wire = cs_play_wire_of, .messages = cs_play_wire_of,
-	.window = cs_play_window_of, .barrier = barrier, .bcast = bcast, .allgatherv = allgatherv,
-	.gatherv = gatherv, .scatterv = gatherv, .alltoallv = alltoallv, .allreduce = allreduce,
-	.reduce = reduce, .exscan = allreduce, .reduce_scatter = reduce_scatter, .max = max,
-};
 
 /* --- what phases tell ------------------------------------------------------------------------- */
 
@@ -306,13 +228,18 @@ told(struct cs_node_op *op, int local, uint64_t step)
 	if (tag <= rank->heard[local])
 		return;
 	rank->heard[local] = tag;
+	rank->noise++;
 	if (local == op->node->shape.local) {
+		if (rank->row > 0)
+			cs_play_settle(rank);
+		rank->row = 0;
 		rank->is_active = true;
 		counts->published++;
 		return;
 	}
 	counts->heard++;
 	cs_play_settle(rank);
+	rank->row = 0;
 	cs_play_actor(rank)->now += rank->play->sim->model->flag;
 	cs_play_catch_up(rank);
 }
@@ -321,6 +248,7 @@ static bool
 work(struct cs_node_op *op, bool reduces, size_t bytes)
 {
 	struct cs_play_rank *rank = rank_of(op);
+	rank->noise++;
 	cs_play_do_work(rank, reduces, bytes);
 	rank->paid += reduces && rank->play->options.moves ? bytes : 0;
 	return rank->play->options.moves;
@@ -380,11 +308,14 @@ resume(struct cs_sim *sim, const struct cs_event *event)
 	actor->awaits = CS_SIM_NOTHING;
 	rank->state = CS_PLAY_RUNS;
 	rank->is_active = false;
+	uint32_t noise = rank->noise;
 	current = rank;
 	cs_fiber_resume(rank->fiber);
 	current = NULL;
-	if (sim->status == CS_OK)
-		cs_play_wake_node(rank->play, rank->team.shape.node, has_moved(rank));
+	bool moves = has_moved(rank);
+	/* A plan's messages change nothing on the node. */
+	if (sim->status == CS_OK && (moves || noise != rank->noise))
+		cs_play_wake_node(rank->play, rank->team.shape.node, moves);
 }
 
 /* --- a run ------------------------------------------------------------------------------------ */
@@ -408,6 +339,7 @@ begin(struct cs_sim *sim, const int64_t *starts)
 		actor->now = starts ? starts[number] : 0;
 		rank->state = CS_PLAY_STEPS;
 		rank->paid = rank->owed[0] = rank->owed[1] = 0;
+		rank->row = 0;
 		cs_fiber_drop(rank->fiber);
 		rank->fiber = cs_fiber_make(body, rank, play->stacks + STACK * (size_t)number,
 					    STACK);
@@ -462,16 +394,11 @@ static const struct cs_sim_player player = {
 const char *
 cs_play_unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 {
-	const struct cs_coll_info *info = &cs_colls[call->coll];
+	(void)call;
 	if (!algorithm->run)
 		return "is no algorithm with phases";
 	if (algorithm->needs.verbs)
 		return "needs multicast, which is not simulated";
-	if (algorithm->composes && !algorithm->inner && call->nodes > 1)
-		return "has the MPI's collectives between nodes, which are not simulated: name a "
-		       "plan in place of host";
-	if (info->sizes == CS_SIZES_AT_ROOT || info->sizes == CS_SIZES_BY_PAIR)
-		return "has sizes that are exchanged first, which is not simulated";
 	return NULL;
 }
 

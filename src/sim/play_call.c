@@ -11,6 +11,40 @@ info_of(const struct cs_play *play)
 	return &cs_colls[play->call->coll];
 }
 
+/* --- alltoallv: each rank's sizes ------------------------------------------------------------- */
+
+static bool
+has_pairs(const struct cs_play *play)
+{
+	return info_of(play)->sizes == CS_SIZES_BY_PAIR;
+}
+
+/* Rank r sends the dealt sizes from itself on, and so receives them backwards: both are a window of
+ * all sizes written twice, from p - r on, and so are the places of the blocks in twice as much
+ * memory. | sizes to others | their places | sizes from others | their places | */
+static bool
+make_pairs(struct cs_play *play)
+{
+	size_t ranks = (size_t)play->call->ranks, at[2] = { 0 };
+	play->pairs = cs_room_take(8 * ranks, sizeof *play->pairs, &play->sim->left);
+	for (size_t way = 0; play->pairs && way < 2; way++)
+		for (size_t i = 0; i < 2 * ranks; i++) {
+			size_t which = way ? (2 * ranks - i) % ranks : i % ranks;
+			play->pairs[4 * way * ranks + i] = play->call->dealt[which];
+			play->pairs[(4 * way + 2) * ranks + i] = at[way];
+			at[way] += play->call->dealt[which];
+		}
+	return play->pairs;
+}
+
+static struct cs_blocks
+pairs_of(const struct cs_play *play, int rank, size_t way)
+{
+	size_t ranks = (size_t)play->call->ranks;
+	const size_t *sizes = play->pairs + 4 * way * ranks + ranks - (size_t)rank;
+	return (struct cs_blocks){ .bytes = sizes, .at = sizes + 2 * ranks };
+}
+
 /* Bytes that a rank sends, or receives; the most of any rank. */
 static size_t
 bytes_of(const struct cs_play *play, struct cs_flow flow)
@@ -23,7 +57,7 @@ bytes_of(const struct cs_play *play, struct cs_flow flow)
 	if (flow.what == CS_VECTOR)
 		return is_scattered ? call->total : call->bytes;
 	if (flow.what == CS_ALL_BLOCKS)
-		return call->total;
+		return (has_pairs(play) ? 2 : 1) * call->total;
 	for (int rank = 0; rank < call->ranks; rank++)
 		most = call->dealt[rank] > most ? call->dealt[rank] : most;
 	return most;
@@ -44,6 +78,8 @@ cs_play_make_buffers(struct cs_play *play)
 		if (!play->counts_of)
 			return CS_NO_MEMORY;
 	}
+	if (has_pairs(play) && !make_pairs(play))
+		return CS_NO_MEMORY;
 	if (!play->options.moves) {
 		/* In pages of zeros, as nobody fills them. */
 		play->shared = cs_play_zeros(send + recv + 2 * CS_CACHE_LINE);
@@ -71,6 +107,7 @@ cs_play_drop_buffers(struct cs_play *play)
 	}
 	free(play->shared);
 	free(play->counts_of);
+	free(play->pairs);
 }
 
 /* --- data ------------------------------------------------------------------------------------- */
@@ -139,15 +176,15 @@ static void
 describe(struct cs_play_rank *rank)
 {
 	const struct cs_play *play = rank->play;
-	struct cs_sim_call *sim_call = play->call;
+	const struct cs_sim_call *sim_call = play->call;
 	const struct cs_coll_info *info = info_of(play);
 	int self = cs_play_number(rank), root = sim_call->root;
-	const struct cs_problem *problem = cs_sim_call_seen_by(sim_call, self);
+	const struct cs_problem *problem = &sim_call->problem;
 	struct cs_call *call = &rank->op.call;
 	bool is_scattered = cs_coll_is_scattered(info), has_sizes = problem->sizes;
 	cs_call_init(call, sim_call->coll, info->rooted ? root : 0,
-		     is_scattered ? sim_call->total : cs_coll_has_blocks(info)
-		     ? sim_call->dealt[self] : sim_call->bytes);
+		     is_scattered ? sim_call->total : has_pairs(play) ? 0
+		     : cs_coll_has_blocks(info) ? sim_call->dealt[self] : sim_call->bytes);
 	call->count = info->reduces ? call->bytes / CS_CALL_UNIT : 0;
 	call->reduction = (struct cs_reduction){ .unit = CS_CALL_UNIT, .kernel = add_up };
 	call->is_commutative = sim_call->is_commutative;
@@ -155,11 +192,13 @@ describe(struct cs_play_rank *rank)
 	struct cs_blocks all = { .each = problem->bytes, .bytes = has_sizes ? problem->sizes : NULL,
 				 .at = has_sizes ? sim_call->at : NULL };
 	if (cs_flow_reaches(info->in, self, root)) {
-		call->send = info->in.what == CS_ALL_BLOCKS ? all : (struct cs_blocks){ 0 };
+		call->send = info->in.what != CS_ALL_BLOCKS ? (struct cs_blocks){ 0 }
+			     : has_pairs(play) ? pairs_of(play, self, 0) : all;
 		call->send.base = rank->send;
 	}
 	if (cs_flow_reaches(info->out, self, root)) {
-		call->recv = info->out.what == CS_ALL_BLOCKS ? all : (struct cs_blocks){ 0 };
+		call->recv = info->out.what != CS_ALL_BLOCKS ? (struct cs_blocks){ 0 }
+			     : has_pairs(play) ? pairs_of(play, self, 1) : all;
 		call->recv.base = rank->recv;
 	}
 	if (call->coll == CS_BCAST)

@@ -35,6 +35,7 @@ struct cs_play_seat {
 	struct cs_wire wire;
 	struct cs_play_rank *rank;
 	int lane; /* -1: all ranks */
+	bool has_sizes; /* its messages may have sizes, which are read */
 };
 
 struct cs_play_window {
@@ -62,12 +63,14 @@ struct cs_play_rank {
 	int64_t turn_at;  /* its time; INT64_MAX: there is none */
 	int64_t known_at; /* soonest end of a request that was asked for too early */
 	bool waits_for_any; /* within a phase: for whatever changes on its node */
+	uint32_t noise;   /* grows with all that may have changed its node's memory */
 	bool is_active;   /* has done something in this turn that others may see */
 	bool does;        /* anything, since it was stepped */
 	bool has_stayed;  /* has looked again, and found nothing */
 	bool is_behind;   /* something has come or changed since then */
 	cs_phase *const *phase; /* after its last turn */
 	size_t owed[2];   /* bytes copied and reduced whose time has not been taken */
+	double row;       /* fs of work since something else took time */
 	size_t paid;      /* bytes of reductions that are to be done, with `moves` */
 	uint64_t *heard;  /* by local rank: call and step of its line that was found last */
 	struct cs_play_message *messages;
@@ -86,6 +89,7 @@ struct cs_play {
 	struct cs_shape shape; /* but for fields of one rank */
 	int lanes;
 	size_t *counts_of;       /* elements of each rank's block, where they are several */
+	size_t *pairs;           /* of alltoallv: play_call.c */
 	char **nodes, **windows; /* memory, by node; windows made at their first use */
 	char *stacks, *shared;   /* of all fibers; what all ranks send and receive, unmoved */
 	uint64_t *heard;
@@ -116,8 +120,10 @@ cs_play_actor(const struct cs_play_rank *rank)
 
 /* --- play.c ----------------------------------------------------------------------------------- */
 
-extern const struct cs_host cs_play_host;
 extern const struct cs_node_watch cs_play_watch;
+/* The host's progress, within a phase that waits; and its abort. */
+void cs_play_progress(void);
+_Noreturn void cs_play_end(const char *why);
 /* The rank whose turn it is. */
 struct cs_play_rank *cs_play_current(void);
 /* Lets the simulator do the steps that were added to the rank, and returns when they are over. */
@@ -150,6 +156,10 @@ void cs_play_drop_buffers(struct cs_play *play);
 /* Fills in the rank's operation, and with `moves` what it sends. */
 void cs_play_make_call(struct cs_play_rank *rank);
 bool cs_play_is_right(struct cs_play_rank *rank);
+
+/* --- play_host.c ------------------------------------------------------------------------------ */
+
+extern const struct cs_host cs_play_host;
 
 /* --- play_wire.c ------------------------------------------------------------------------------ */
 

@@ -100,6 +100,17 @@ cs_play_forget(struct cs_play_rank *rank, int32_t number)
 	rank->unused = number;
 }
 
+/* Are the bytes of the seat's messages read? Plans and overlapped copies between nodes have data
+ * alone, which nobody looks at unless it is moved; but sizes go that way where the root has
+ * them. */
+static bool
+is_read(const struct cs_play_seat *seat)
+{
+	const struct cs_play *play = seat->rank->play;
+	return seat->lane < 0 || seat->has_sizes || play->options.moves ||
+	       cs_colls[play->call->coll].sizes == CS_SIZES_AT_ROOT;
+}
+
 /* --- starting --------------------------------------------------------------------------------- */
 
 /* Adds a step of the plan kind; the rank goes on when it is over. */
@@ -127,6 +138,7 @@ cs_play_post(struct cs_play_rank *rank, int32_t message, int to, size_t bytes,
 					  .stream = stream & 3,
 					  .request = (uint32_t)message &
 						     (CS_SIM_MOST_REQUESTS - 1) };
+	rank->noise++;
 	cs_play_settle(rank);
 	rank->messages[message].is_on_way = true;
 	cs_sim_start(rank->play->sim, cs_play_actor(rank), &step);
@@ -138,18 +150,10 @@ post_send(struct cs_wire *wire, struct cs_request *request, int peer, const void
 	  size_t bytes, enum cs_sim_step_stream stream)
 {
 	struct cs_play_seat *seat = seat_of(wire);
-	int32_t message = cs_play_new_message(seat->rank, from, bytes);
+	int32_t message = cs_play_new_message(seat->rank, is_read(seat) ? from : NULL, bytes);
 	request->own[0] = (uint64_t)message;
 	seat->rank->messages[message].is_on_way = true;
 	do_step(seat->rank, CS_STEP_SEND, number_of(seat, peer), bytes, message, stream);
-}
-
-static void
-send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
-     size_t bytes)
-{
-	(void)tag;
-	post_send(wire, request, peer, from, bytes, CS_STREAM_FIRST);
 }
 
 static void
@@ -161,22 +165,13 @@ send_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t
 }
 
 static int32_t
-expect(struct cs_play_rank *rank, struct cs_request *request, void *to, size_t bytes)
+expect(const struct cs_play_seat *seat, struct cs_request *request, void *to, size_t bytes)
 {
+	struct cs_play_rank *rank = seat->rank;
 	int32_t message = cs_play_new_message(rank, NULL, bytes);
-	rank->messages[message].to = to;
+	rank->messages[message].to = is_read(seat) ? to : NULL;
 	request->own[0] = (uint64_t)message;
 	return message;
-}
-
-static void
-receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
-	size_t bytes)
-{
-	struct cs_play_seat *seat = seat_of(wire);
-	int32_t message = expect(seat->rank, request, to, bytes);
-	(void)tag;
-	do_step(seat->rank, CS_STEP_RECV, number_of(seat, peer), bytes, message, CS_STREAM_FIRST);
 }
 
 static void
@@ -184,7 +179,7 @@ receive_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint6
 	       size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
 	struct cs_play_seat *seat = seat_of(wire);
-	int32_t message = expect(seat->rank, request, to, bytes);
+	int32_t message = expect(seat, request, to, bytes);
 	(void)tag;
 	seat->rank->messages[message].flag = flag;
 	seat->rank->messages[message].value = value;
@@ -195,11 +190,12 @@ receive_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint6
 
 /* Halves of them have the sender in the upper bits of their bytes. */
 #define FROM_SHIFT 40
+#define FROM_PEER UINT64_MAX /* number of a message whose receiver knows its sender */
 
 static int
-key_of(uint64_t number)
+key_of(uint64_t number, int from)
 {
-	return -2 - (int)(number & ((1u << 30) - 1));
+	return number == FROM_PEER ? from : -2 - (int)(number & ((1u << 30) - 1));
 }
 
 static void
@@ -208,7 +204,7 @@ move(struct cs_play *play, int to, int receive, int from, int message)
 	struct cs_play_message *there = &play->ranks[to].messages[receive],
 			       *sent = &play->ranks[from].messages[message];
 	size_t bytes = sent->bytes < there->bytes ? sent->bytes : there->bytes;
-	if (bytes)
+	if (there->to)
 		cs_play_write(there->to, sent->copy, bytes);
 	sent->is_on_way = false;
 	cs_play_forget(&play->ranks[from], message);
@@ -226,10 +222,13 @@ meet_any(struct cs_play *play, int to, int receive, int from, int message,
 	 const struct cs_half *half)
 {
 	struct cs_sim *sim = play->sim;
-	sim->actors[to].requests[receive] = (struct cs_sim_request){
+	struct cs_sim_actor *actor = &sim->actors[to];
+	actor->requests[receive] = (struct cs_sim_request){
 		.at = half->at, .chain = half->chain, .is_done = true, .is_receive = true,
-		.level = sim->actors[to].node == sim->actors[from].node };
+		.level = actor->node == sim->actors[from].node };
 	move(play, to, receive, from, message);
+	if (actor->awaits == receive)
+		cs_sim_advance(sim, actor);
 }
 
 void
@@ -246,7 +245,7 @@ cs_play_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 		cs_sim_put(sim, &landing);
 		return;
 	}
-	int key = key_of(play->ranks[event->from].messages[message].number);
+	int key = key_of(play->ranks[event->from].messages[message].number, event->from);
 	if (cs_match_take(&play->any, event->to, key, true, &mine))
 		meet_any(play, event->to, mine.request, event->from, message, &half);
 	else
@@ -280,21 +279,56 @@ send_word(struct cs_wire *wire, int peer, uint64_t number, uint64_t word)
 }
 
 static void
-receive_any(struct cs_wire *wire, struct cs_request *request, uint64_t number, void *to,
-	    size_t bytes)
+receive_keyed(const struct cs_play_seat *seat, struct cs_request *request, int key, void *to,
+	      size_t bytes)
 {
-	struct cs_play_rank *rank = seat_of(wire)->rank;
+	struct cs_play_rank *rank = seat->rank;
 	struct cs_play *play = rank->play;
-	int32_t message = expect(rank, request, to, bytes);
+	int32_t message = expect(seat, request, to, bytes);
+	rank->noise++;
 	struct cs_half mine = { .bytes = bytes, .request = message }, half;
 	int self = cs_play_number(rank);
 	play->sim->actors[self].requests[message] =
 		(struct cs_sim_request){ .is_receive = true };
-	if (cs_match_take(&play->any, self, key_of(number), false, &half))
+	if (cs_match_take(&play->any, self, key, false, &half))
 		meet_any(play, self, message, (int)(half.bytes >> FROM_SHIFT), -2 - half.request,
 			 &half);
 	else
-		cs_sim_put_half(play->sim, &play->any, self, key_of(number), &mine);
+		cs_sim_put_half(play->sim, &play->any, self, key, &mine);
+}
+
+static void
+receive_any(struct cs_wire *wire, struct cs_request *request, uint64_t number, void *to,
+	    size_t bytes)
+{
+	receive_keyed(seat_of(wire), request, key_of(number, 0), to, bytes);
+}
+
+/* Between all ranks a receive may have more room than its message has bytes, and is no rendezvous
+ * then: so none of them is. */
+static void
+send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
+     size_t bytes)
+{
+	(void)tag;
+	if (seat_of(wire)->lane < 0)
+		send_to(wire, request, peer, FROM_PEER, from, bytes);
+	else
+		post_send(wire, request, peer, from, bytes, CS_STREAM_FIRST);
+}
+
+static void
+receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	size_t bytes)
+{
+	struct cs_play_seat *seat = seat_of(wire);
+	(void)tag;
+	if (seat->lane < 0) {
+		receive_keyed(seat, request, peer, to, bytes);
+		return;
+	}
+	int32_t message = expect(seat, request, to, bytes);
+	do_step(seat->rank, CS_STEP_RECV, number_of(seat, peer), bytes, message, CS_STREAM_FIRST);
 }
 
 void
@@ -312,6 +346,7 @@ end_message(struct cs_play_rank *rank, int32_t number)
 	struct cs_play_message *message = &rank->messages[number];
 	do_step(rank, CS_STEP_WAIT, 0, 0, number, CS_STREAM_FIRST);
 	message = &rank->messages[number];
+	rank->noise += message->flag != NULL;
 	if (message->flag)
 		atomic_store(message->flag, message->value);
 	message->is_asked = false;
@@ -357,9 +392,9 @@ cancel(struct cs_wire *wire, struct cs_request *request)
 static bool
 copies(struct cs_wire *wire, size_t bytes)
 {
-	struct cs_play_rank *rank = seat_of(wire)->rank;
-	cs_play_do_work(rank, false, bytes);
-	return rank->play->options.moves;
+	const struct cs_play_seat *seat = seat_of(wire);
+	cs_play_do_work(seat->rank, false, bytes);
+	return is_read(seat);
 }
 
 void

@@ -216,12 +216,19 @@ copy_out(struct cs_op *op, const char *from, struct cs_chunks_part window)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
+	/* Blocks of one size, of which many virtual ranks copy many: counted at once. */
+	bool is_counted = cs_node_is_watched(&op->node) && !call->recv.bytes && call->send.base;
+	if (is_counted && !cs_counted_work(op, CS_COUNTED_COPY, (size_t)shape->ranks *
+					   cs_chunks_part_bytes(call->recv.each, window)))
+		return;
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
 		size_t piece = cs_chunks_part_bytes(cs_blocks_bytes(&call->recv, rank), window);
-		if (rank != shape->rank || call->send.base)
-			cs_copy_result(op, cs_blocks_at(&call->recv, rank) + window.at, from,
-				       piece);
+		char *to = cs_blocks_at(&call->recv, rank) + window.at;
+		if (is_counted)
+			cs_copy(to, from, piece);
+		else if (rank != shape->rank || call->send.base)
+			cs_copy_result(op, to, from, piece);
 		from += piece;
 	}
 }

@@ -159,23 +159,39 @@ row_piece(const struct cs_op *op, const struct state *state, const size_t *rows,
 				   : state->largest, state->chunk, round);
 }
 
+/* Bytes of the local ranks' pieces for a position; *before: of those before the own one. */
+static size_t
+column(const struct cs_op *op, const struct state *state, int position, uint64_t round,
+       size_t *before)
+{
+	const struct cs_shape *shape = &op->team->shape;
+	const size_t *rows = state->send_rows;
+	size_t bytes = 0, each = row_piece(op, state, NULL, 0, 0, round);
+	*before = (size_t)shape->local * each;
+	if (!rows)
+		return (size_t)shape->locals * each;
+	for (int local = 0; local < shape->locals; local++) {
+		*before = local == shape->local ? bytes : *before;
+		bytes += row_piece(op, state, rows, local, position, round);
+	}
+	return bytes;
+}
+
 static void
 copy_in(struct cs_op *op, struct state *state, uint64_t round, char *area)
 {
 	const struct cs_shape *shape = &op->team->shape;
-	size_t offset = 0;
+	size_t offset = 0, before;
 	for (int n = 0; n < shape->nodes; n++) {
 		state->send_at[n] = offset;
-		for (int p = shape->first[n]; p < shape->first[n + 1]; p++)
-			for (int local = 0; local < shape->locals; local++) {
-				size_t piece = row_piece(op, state, state->send_rows, local, p,
-							 round);
-				if (local == shape->local)
-					cs_copy_in(op, area + offset,
-						   cs_blocks_at(&op->call.send, shape->order[p]) +
-						   round * state->chunk, piece);
-				offset += piece;
-			}
+		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
+			size_t bytes = column(op, state, p, round, &before);
+			cs_copy_in(op, area + offset + before,
+				   cs_blocks_at(&op->call.send, shape->order[p]) +
+				   round * state->chunk,
+				   row_piece(op, state, state->send_rows, shape->local, p, round));
+			offset += bytes;
+		}
 		state->send_bytes[n] = offset - state->send_at[n];
 	}
 }
@@ -188,17 +204,24 @@ copy_out(struct cs_op *op, struct state *state, uint64_t round, const char *area
 	size_t offset = 0;
 	for (int n = 0; n < shape->nodes; n++) {
 		state->recv_at[n] = offset;
-		for (int local = 0; local < shape->locals; local++)
+		for (int local = 0; local < shape->locals; local++) {
+			bool is_own = area && local == shape->local;
+			if (!is_own && !state->recv_rows) { /* all of one size */
+				offset += (size_t)cs_team_node_size(op->team, n) *
+					  row_piece(op, state, NULL, 0, 0, round);
+				continue;
+			}
 			for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 				size_t piece = row_piece(op, state, state->recv_rows, local, p,
 							 round);
-				if (area && local == shape->local)
+				if (is_own)
 					cs_copy_result(op,
 						       cs_blocks_at(&op->call.recv,
 								    shape->order[p]) + round *
 						       state->chunk, area + offset, piece);
 				offset += piece;
 			}
+		}
 		state->recv_bytes[n] = offset - state->recv_at[n];
 	}
 }

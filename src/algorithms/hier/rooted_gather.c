@@ -69,7 +69,7 @@ bring_for_others(struct cs_op *op, const struct cs_hier_round *round)
 	const struct cs_shape *shape = &op->team->shape;
 	char *to = round->area[0] + rooted->at[shape->node];
 	for (int local = 0; rooted->may_be_put && local < shape->locals; local++) {
-		size_t size = rooted->sizes[shape->first[shape->node] + local],
+		size_t size = cs_rooted_size(rooted, shape->first[shape->node] + local),
 		       piece = cs_chunks_bytes(size, rooted->chunk, round->index);
 		if (is_put_out(op, local)) {
 			/* Never more than a small slot has, even if the line is wrong. */
@@ -221,7 +221,8 @@ gather_take(struct cs_op *op, const struct cs_hier_round *round)
 	const char *from = round->area[0];
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
-		size_t piece = cs_chunks_bytes(rooted->sizes[p], rooted->chunk, round->index);
+		size_t piece = cs_chunks_bytes(cs_rooted_size(rooted, p), rooted->chunk,
+					       round->index);
 		char *to = cs_blocks_at(&call->recv, rank) + round->at;
 		if (rank != shape->rank)
 			cs_copy_result(op, to, from, piece);
@@ -249,7 +250,7 @@ static cs_phase *const gatherv_script[] = {
 __attribute__((noinline)) void
 cs_rooted_gather_hier(struct cs_op *op, bool sizes_known)
 {
-	cs_rooted_init(op);
+	cs_rooted_init(op, sizes_known);
 	if (sizes_known) {
 		cs_hier_start(op, &gather_hier, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
 		cs_rooted_equal_sizes(op, op->call.bytes);

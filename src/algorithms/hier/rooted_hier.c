@@ -12,7 +12,7 @@
 #include "algorithms/hier/rooted_parts.h"
 
 void
-cs_rooted_init(struct cs_op *op)
+cs_rooted_init(struct cs_op *op, bool sizes_known)
 {
 	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
@@ -24,10 +24,31 @@ cs_rooted_init(struct cs_op *op)
 	rooted->is_leader = cs_team_is_leader(team);
 	rooted->shares_sizes = op->between && op->between->needs.all_sizes;
 	rooted->chunk = cs_chunks_per_part(team->node.shape.area_bytes, (size_t)shape->ranks);
-	rooted->sizes = cs_op_memory(op, CS_OP_COPY, (size_t)shape->ranks * sizeof *rooted->sizes);
+	rooted->each = op->call.bytes;
+	rooted->sizes = sizes_known ? NULL
+				    : cs_op_memory(op, CS_OP_COPY, (size_t)shape->ranks *
+						   sizeof *rooted->sizes);
 	rooted->bytes = cs_op_nodes(op);
 	rooted->at = rooted->bytes + shape->nodes;
 	rooted->is_cut = rooted->may_be_put = false;
+}
+
+/* Bytes of a node's pieces of a round; *before: of those before the own one, if that is there. */
+static size_t
+pieces_of(const struct cs_op *op, const struct cs_rooted *rooted, int node, uint64_t index,
+	  size_t *before)
+{
+	const struct cs_shape *shape = &op->team->shape;
+	size_t bytes = 0, each = cs_chunks_bytes(rooted->each, rooted->chunk, index);
+	*before = (size_t)shape->local * each;
+	if (!rooted->sizes)
+		return (size_t)cs_team_node_size(op->team, node) * each;
+	for (int p = shape->first[node]; p < shape->first[node + 1]; p++) {
+		if (p == shape->position[shape->rank])
+			*before = bytes;
+		bytes += cs_chunks_bytes(rooted->sizes[p], rooted->chunk, index);
+	}
+	return bytes;
 }
 
 void
@@ -35,19 +56,14 @@ cs_rooted_lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	const struct cs_shape *shape = &op->team->shape;
-	int own = shape->position[shape->rank];
 	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
-	size_t offset = 0;
+	size_t offset = 0, before = 0;
 	for (int n = 0; n < shape->nodes; n++) {
 		rooted->at[n] = rooted->is_root_node ? offset : 0;
-		rooted->bytes[n] = 0;
-		for (int p = shape->first[n]; (knows_all || n == shape->node) &&
-		     p < shape->first[n + 1]; p++) {
-			if (p == own)
-				rooted->own_at = rooted->at[n] + rooted->bytes[n];
-			rooted->bytes[n] += cs_chunks_bytes(rooted->sizes[p], rooted->chunk,
-							   round->index);
-		}
+		rooted->bytes[n] = knows_all || n == shape->node
+				   ? pieces_of(op, rooted, n, round->index, &before) : 0;
+		if (n == shape->node)
+			rooted->own_at = rooted->at[n] + before;
 		offset += rooted->bytes[n];
 	}
 	round->room = rooted->room;
@@ -89,7 +105,7 @@ cs_rooted_begin_rounds(struct cs_op *op, uint64_t rounds, uint64_t step, size_t 
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	rooted->hier.rounds = rounds;
 	rooted->hier.step = step;
-	rooted->moved = rooted->sizes[op->team->shape.position[op->team->shape.rank]];
+	rooted->moved = cs_rooted_size(rooted, op->team->shape.position[op->team->shape.rank]);
 	rooted->room = (each < rooted->chunk ? each : rooted->chunk) *
 		       (size_t)op->team->shape.ranks;
 	cs_node_expect(&op->node, rounds, 2);
@@ -99,8 +115,6 @@ void
 cs_rooted_equal_sizes(struct cs_op *op, size_t each)
 {
 	struct cs_rooted *rooted = cs_rooted_of(op);
-	for (int p = 0; p < op->team->shape.ranks; p++)
-		rooted->sizes[p] = each;
 	cs_rooted_begin_rounds(op, cs_chunks_rounds(each, rooted->chunk), 0, each);
 }
 
@@ -261,7 +275,8 @@ scatter_bring(struct cs_op *op)
 	if (!rooted->is_root)
 		return CS_OK;
 	for (int p = 0; p < shape->ranks; p++) {
-		size_t piece = cs_chunks_bytes(rooted->sizes[p], rooted->chunk, round->index);
+		size_t piece = cs_chunks_bytes(cs_rooted_size(rooted, p), rooted->chunk,
+					       round->index);
 		cs_copy_in(op, to, cs_blocks_at(&op->call.send, shape->order[p]) + round->at,
 			   piece);
 		to += piece;
@@ -325,7 +340,7 @@ static cs_phase *const scatterv_script[] = {
 __attribute__((noinline)) void
 cs_rooted_scatter_hier(struct cs_op *op, bool sizes_known)
 {
-	cs_rooted_init(op);
+	cs_rooted_init(op, sizes_known);
 	if (sizes_known) {
 		cs_hier_start(op, &scatter_hier, 1, scatter_script, SCATTER_ROUND);
 		cs_rooted_equal_sizes(op, op->call.bytes);

@@ -16,6 +16,7 @@ struct cs_rooted {
 	bool may_be_put;   /* small blocks may be posted by ranks that then leave */
 	size_t chunk;      /* bytes of a block in a round, at most */
 	size_t room;       /* bytes of all blocks in a round, at most: the same on all ranks */
+	size_t each;       /* bytes of all blocks, which are of one size if `sizes` is NULL */
 	size_t *sizes;     /* by position: all at the root's node, at least the own node's
 			    * elsewhere */
 	size_t moved;      /* bytes of the own block that are moved */
@@ -32,7 +33,14 @@ cs_rooted_of(struct cs_op *op)
 	return CS_OP_STATE(struct cs_rooted, op);
 }
 
-void cs_rooted_init(struct cs_op *op);
+static inline size_t
+cs_rooted_size(const struct cs_rooted *rooted, int position)
+{
+	return rooted->sizes ? rooted->sizes[position] : rooted->each;
+}
+
+/* `sizes_known`: all blocks are as long as the call says. */
+void cs_rooted_init(struct cs_op *op, bool sizes_known);
 /* Lays a round's pieces out in the area: all nodes' at the root's, elsewhere the own node's at the
  * front. Nodes of unknown sizes have 0 in the leaders' arrays: the last call's values would make
  * another problem of this one, with a plan of its own. */
