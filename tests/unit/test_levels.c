@@ -131,17 +131,45 @@ static struct {
 	enum cs_coll coll;
 } node;
 
-/* Cache lines that a reader of the writer's step fetches: flag, and data that is elsewhere. */
+/* A flag, and data that is elsewhere. */
 static uint64_t
-lines_of(int writer, uint64_t step)
+lines_for(size_t bytes)
+{
+	return 1 + (bytes + LINE - 1) / LINE;
+}
+
+static int
+group_size(const struct cs_levels *levels, int place)
+{
+	return levels->end[0][place] - levels->first[0][place];
+}
+
+/* Of the ranks outside of a group, those that the member at this place reads for it. */
+static size_t
+sources_of(const struct cs_levels *levels, int place)
+{
+	size_t sources = 0;
+	for (int i = place - levels->first[0][place], group = group_size(levels, place);
+	     i < levels->size - group; i += group)
+		sources++;
+	return sources;
+}
+
+/* Cache lines that a reader of the writer's step fetches. */
+static uint64_t
+lines_of(int reader, int writer, uint64_t step)
 {
 	struct cs_tree tree;
 	const struct cs_levels *levels = &node.teams[0].shape.levels;
+	if (node.coll == CS_ALLTOALL && step == 1)
+		return lines_for((size_t)group_size(levels, levels->place[reader]) * node.each);
+	if (node.coll == CS_ALLTOALL)
+		return lines_for((1 + sources_of(levels, levels->place[writer])) * node.each);
 	cs_tree_begin(&tree, levels, CS_TREE_BLOCKS, writer, levels->order[0], node.each);
 	size_t bytes = step == 1 && node.coll != CS_BCAST
 		       ? (size_t)(tree.end - tree.first) * node.each
 		       : node.coll == CS_ALLGATHER ? (size_t)node.ranks * node.each : node.each;
-	return 1 + (bytes > CS_INLINE ? (bytes + LINE - 1) / LINE : 0);
+	return lines_for(bytes > CS_INLINE ? bytes : 0);
 }
 
 static void
@@ -151,7 +179,7 @@ told(struct cs_node_op *op, int local, uint64_t step)
 	if (local == self || node.seen[self][local][step])
 		return;
 	node.seen[self][local][step] = true;
-	node.lines[distance(self, local)] += lines_of(local, step);
+	node.lines[distance(self, local)] += lines_of(self, local, step);
 }
 
 /* Copies and reductions of watched operations move nothing. */
@@ -300,6 +328,38 @@ TEST(barriers_read_two_lines_for_each_rank)
 					 (unsigned long long)node.lines[SAME_CACHE],
 					 (unsigned long long)near, (unsigned long long)far);
 		}
+}
+
+/* In an alltoall each rank's blocks are read once for each other group, and each rank reads those
+ * that its mates have fetched. */
+TEST(alltoalls_read_a_rank_once_for_each_group)
+{
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (int ranks = 2; ranks <= MOST; ranks += ranks < 20 ? 1 : 43) {
+			uint64_t wanted[DISTANCES] = { 0 };
+			make_node(texts[i], ranks);
+			const struct cs_levels *levels = &node.teams[0].shape.levels;
+			bool is_flat = levels->count < 2;
+			for (int to = 0; to < ranks; to++) {
+				int first = levels->first[0][to], end = levels->end[0][to];
+				size_t group = (size_t)(end - first);
+				for (int from = 0; from < ranks && !is_flat; from++) {
+					bool is_mate = first <= from && from < end;
+					if (from == to || (!is_mate && to != first))
+						continue;
+					int far = distance(levels->order[from], levels->order[to]);
+					size_t blocks = is_mate ? 1 + sources_of(levels, from)
+								: group;
+					wanted[far] += lines_for(8 * blocks);
+				}
+			}
+			drop_node();
+			if (!is_flat)
+				expect_lines(CS_ALLTOALL, 8, texts[i], ranks, wanted);
+		}
+	/* 16 groups: (1 + 1) of 120 ranks outside by one member, 2 * (1 + 2) of 7 mates. */
+	expect_lines(CS_ALLTOALL, 8, "2x8x8", 128,
+		     (uint64_t[]){ 128 * 7 * 3, 16 * 56 * 2, 16 * 64 * 2 });
 }
 
 RUN_TESTS(NULL, NULL)

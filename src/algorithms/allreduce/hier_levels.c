@@ -4,7 +4,7 @@
  *   barrier     collect nothing, tell nothing        bcast      tell the vector
  *   reduce      collect vectors, add them up         gather     collect blocks
  *   allreduce   the same, tell the sum               scatter    tell each subtree its blocks
- *   allgather   collect blocks, tell all of them
+ *   allgather   collect blocks, tell all of them     alltoall   fetched for groups (node/fetch.h)
  *
  * Lines read: 2 (p - 1) for a barrier where flat has p (p - 1), and no rank reads, or is read by,
  * more than its group's members. Vectors are added up on their way where the order does not matter
@@ -15,6 +15,7 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/node/bcast.h"
 #include "algorithms/node/copies.h"
+#include "algorithms/node/fetch.h"
 #include "algorithms/node/rank_order.h"
 #include "algorithms/node/relay.h"
 #include "algorithms/node/tree.h"
@@ -22,13 +23,15 @@
 #include <pthread.h>
 
 extern const struct cs_algorithm cs_algorithm_allgather_hier_host, cs_algorithm_allreduce_hier_host,
-	cs_algorithm_barrier_hier_host, cs_algorithm_bcast_hier_host, cs_algorithm_gather_hier_host,
+	cs_algorithm_alltoall_hier_host, cs_algorithm_barrier_hier_host,
+	cs_algorithm_bcast_hier_host, cs_algorithm_gather_hier_host,
 	cs_algorithm_reduce_hier_host, cs_algorithm_scatter_hier_host;
 
 /* By collective: algorithm of other calls. */
 static const struct cs_algorithm *const flat[CS_COLL_COUNT] = {
 	[CS_ALLGATHER] = &cs_algorithm_allgather_hier_host,
 	[CS_ALLREDUCE] = &cs_algorithm_allreduce_hier_host,
+	[CS_ALLTOALL] = &cs_algorithm_alltoall_hier_host,
 	[CS_BARRIER] = &cs_algorithm_barrier_hier_host,
 	[CS_BCAST] = &cs_algorithm_bcast_hier_host,
 	[CS_GATHER] = &cs_algorithm_gather_hier_host,
@@ -78,6 +81,8 @@ is_by_levels(const struct cs_op *op)
 	const struct cs_call *call = &op->call;
 	if (op->team->shape.nodes > 1 || levels->count < 2 || op->node.extras & CS_OP_NONBLOCKING)
 		return false;
+	if (call->coll == CS_ALLTOALL)
+		return cs_fetch_fits(op->team, call->send.each);
 	return call->coll == CS_BCAST || folds(call) ? call->bytes <= CS_SMALL
 	       : call->coll == CS_BARRIER || cs_tree_fits(levels, call->bytes);
 }
@@ -211,6 +216,8 @@ prepare(struct cs_op *op)
 				   ? CS_TREE_ALIKE : CS_TREE_BLOCKS;
 	if (sizes == CS_TREE_BLOCKS)
 		op->node.signature ^= BY_LEVELS;
+	if (coll == CS_ALLTOALL)
+		return cs_fetch_prepare(op);
 	cs_tree_begin(&state->tree, &shape->levels, sizes, shape->local,
 		      is_rooted ? call->root : shape->levels.order[0], each);
 	state->all = NULL;
@@ -242,12 +249,15 @@ is_relayed(const struct cs_op *op, const size_t *params)
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	if (is_by_levels(op))
+	if (is_by_levels(op)) {
 		cs_op_start(op, prepare(op));
-	else if (is_relayed(op, params))
+		if (op->call.coll == CS_ALLTOALL)
+			cs_fetch_reserve(op);
+	} else if (is_relayed(op, params)) {
 		cs_relay_start(op, cs_node_bcast_piece(&op->team->node), params[FAN]);
-	else
+	} else {
 		flat[op->call.coll]->run(op, flat_params_of(op->call.coll));
+	}
 }
 
 static bool
@@ -259,14 +269,17 @@ fast(struct cs_op *op, const size_t *params)
 		return other->fast && other->fast(op, flat_params_of(op->call.coll));
 	cs_phase *const *phase = prepare(op);
 	cs_node_begin(&op->node);
+	if (op->call.coll == CS_ALLTOALL)
+		cs_fetch_reserve(op);
 	for (; *phase; phase++)
 		cs_op_wait_in(op, *phase);
 	return true;
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
-	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLREDUCE) | CS_SET(CS_BARRIER) |
-		 CS_SET(CS_BCAST) | CS_SET(CS_GATHER) | CS_SET(CS_REDUCE) | CS_SET(CS_SCATTER),
+	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLREDUCE) | CS_SET(CS_ALLTOALL) |
+		 CS_SET(CS_BARRIER) | CS_SET(CS_BCAST) | CS_SET(CS_GATHER) |
+		 CS_SET(CS_REDUCE) | CS_SET(CS_SCATTER),
 	.name = "hier:levels",
 	.summary = "small calls of many ranks by a tree of caches and packages; else as hier:host",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
