@@ -10,8 +10,8 @@
  * more than its group's members. Vectors are added up on their way where the order does not matter
  * (integers), else by the root, in rank order, with the bits of hier:host. Costs two to four hops
  * more in a row; hence for many ranks (docs/tuning.md). A long broadcast goes from cache to cache
- * (node/relay.h). All else is done as by hier:host: other long data, non-blocking calls, several
- * nodes, nodes without levels. */
+ * (node/relay.h). All else is done as by hier:host: other long data, several nodes, nodes without
+ * levels. A non-blocking call's leaders owe the others steps, which hier:host's do not. */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/bcast.h"
 #include "algorithms/node/copies.h"
@@ -79,7 +79,7 @@ is_by_levels(const struct cs_op *op)
 {
 	const struct cs_levels *levels = &op->team->shape.levels;
 	const struct cs_call *call = &op->call;
-	if (op->team->shape.nodes > 1 || levels->count < 2 || op->node.extras & CS_OP_NONBLOCKING)
+	if (op->team->shape.nodes > 1 || levels->count < 2)
 		return false;
 	if (call->coll == CS_ALLTOALL)
 		return cs_fetch_fits(op->team, call->send.each);
@@ -242,8 +242,7 @@ static bool
 is_relayed(const struct cs_op *op, const size_t *params)
 {
 	return op->call.coll == CS_BCAST && op->call.bytes >= params[RELAY_FROM] &&
-	       op->team->shape.nodes == 1 && cs_relay_is_of_use(&op->team->shape.levels) &&
-	       !(op->node.extras & CS_OP_NONBLOCKING);
+	       op->team->shape.nodes == 1 && cs_relay_is_of_use(&op->team->shape.levels);
 }
 
 static void
