@@ -126,7 +126,8 @@ static struct {
 	char *memory;
 	int ranks;
 	bool seen[MOST][MOST][3]; /* reader, writer, step */
-	uint64_t lines[DISTANCES], most_by_rank, most_on_rank;
+	uint64_t lines[DISTANCES], by_rank[MOST];
+	bool is_of_several; /* nodes */
 	size_t each;
 	enum cs_coll coll;
 } node;
@@ -180,6 +181,7 @@ told(struct cs_node_op *op, int local, uint64_t step)
 		return;
 	node.seen[self][local][step] = true;
 	node.lines[distance(self, local)] += lines_of(self, local, step);
+	node.by_rank[self] += lines_of(self, local, step);
 }
 
 /* Copies and reductions of watched operations move nothing. */
@@ -190,7 +192,14 @@ work(struct cs_node_op *op, bool reduces, size_t bytes)
 	return false;
 }
 
-static const struct cs_node_watch watch = { .told = told, .work = work };
+/* Nor do messages between nodes. */
+static void
+send(struct cs_node_op *op, const struct cs_problem *problem)
+{
+	(void)op, (void)problem;
+}
+
+static const struct cs_node_watch watch = { .told = told, .work = work, .between = send };
 
 static void
 take_nothing(void)
@@ -213,6 +222,7 @@ make_node(const char *text, int ranks)
 	memset(node.memory, 0, bytes);
 	memset(node.seen, 0, sizeof node.seen);
 	memset(node.lines, 0, sizeof node.lines);
+	memset(node.by_rank, 0, sizeof node.by_rank);
 	for (int rank = 0; rank < ranks; rank++) {
 		struct cs_team *team = &node.teams[rank];
 		struct cs_segment segment = { .bytes = bytes, .fd = -1, .base = node.memory };
@@ -220,8 +230,10 @@ make_node(const char *text, int ranks)
 		cs_node_init(&team->node, &shape, &segment, &quiet);
 		cs_node_init_own(&team->node);
 		team->node.watch = &watch;
-		team->shape = (struct cs_shape){ .rank = rank, .ranks = ranks, .nodes = 1,
+		team->shape = (struct cs_shape){ .rank = rank, .ranks = ranks,
+						 .nodes = 1 + node.is_of_several,
 						 .local = rank, .locals = ranks };
+		team->lane = rank ? CS_LANES : 0;
 		make_levels(&team->shape.levels, text, ranks);
 	}
 }
@@ -230,7 +242,9 @@ make_node(const char *text, int ranks)
 static void
 call(enum cs_coll coll, size_t each)
 {
-	const struct cs_algorithm *algorithm = cs_algorithm_by_name(coll, "hier:levels");
+	const struct cs_algorithm *algorithm =
+		cs_algorithm_by_name(coll, node.is_of_several ? "hier:host" : "hier:levels"),
+		*between = cs_algorithm_by_name(coll, "dissemination");
 	struct cs_op_memory *idle = NULL;
 	char *data = calloc((size_t)node.ranks + 1, each + 1);
 	int left = node.ranks;
@@ -248,6 +262,7 @@ call(enum cs_coll coll, size_t each)
 					     .reduction = { .unit = 1 }, .count = each };
 		cs_op_join(op, &node.teams[rank], cs_call_signature(coll, 0));
 		op->node.extras = CS_NODE_WATCHED;
+		op->between = node.is_of_several ? between : NULL;
 		algorithm->run(op, NULL);
 	}
 	for (long turns = 0; left && turns < 10000000; turns++) {
@@ -300,8 +315,22 @@ TEST(lines_of_128_ranks_are_as_the_formula_says)
 	expect_lines(CS_GATHER, 8, "2x8x8", 128, (uint64_t[]){ 112, 14 * 2, 9 });
 }
 
-/* A barrier reads 2 (p - 1) lines, and one of each group but the root's from outside of it. */
-TEST(barriers_read_two_lines_for_each_rank)
+/* Lines that no rank is to read more of: its parent's, and one of each other member of all the
+ * groups that the root leads. */
+static uint64_t
+most_of_a_rank(const struct cs_levels *levels)
+{
+	uint64_t most = 1;
+	for (int level = 0; level < levels->count; level++)
+		for (int to = 0, end = levels->end[level][0]; to < levels->size && to < end; most++)
+			to = level ? levels->end[level - 1][to] : to + 1;
+	return most;
+}
+
+/* A barrier reads 2 (p - 1) lines, and one of each group but the root's from outside of it; no rank
+ * reads more than its groups have members. */
+static void
+expect_two_lines_for_each_rank(void)
 {
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		for (int ranks = 2; ranks <= MOST; ranks += ranks < 20 ? 1 : 43) {
@@ -313,6 +342,11 @@ TEST(barriers_read_two_lines_for_each_rank)
 				continue;
 			}
 			call(CS_BARRIER, 0);
+			for (int rank = 0; rank < ranks; rank++)
+				assert_in_range(node.by_rank[rank], 1, CS_LEVEL_MOST *
+						node.teams[0].shape.levels.count);
+			assert_in_range(node.by_rank[0], 1,
+					most_of_a_rank(&node.teams[0].shape.levels));
 			memset(is_new, 1, sizeof is_new);
 			memset(is_new_package, 1, sizeof is_new_package);
 			for (int local = 0; local < ranks; local++) {
@@ -328,6 +362,22 @@ TEST(barriers_read_two_lines_for_each_rank)
 					 (unsigned long long)node.lines[SAME_CACHE],
 					 (unsigned long long)near, (unsigned long long)far);
 		}
+}
+
+TEST(barriers_read_two_lines_for_each_rank)
+{
+	expect_two_lines_for_each_rank();
+}
+
+TEST(a_node_of_several_meets_along_the_tree)
+{
+	node.is_of_several = true;
+	expect_two_lines_for_each_rank();
+	make_node("2x8x8", 128);
+	call(CS_BARRIER, 0);
+	assert_int_equal(node.by_rank[0], 7 + 7 + 1); /* flat: 127 */
+	drop_node();
+	node.is_of_several = false;
 }
 
 /* In an alltoall each rank's blocks are read once for each other group, and each rank reads those

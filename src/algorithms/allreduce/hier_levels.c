@@ -61,11 +61,6 @@ flat_params_of(enum cs_coll coll)
  * signature, and a flat reader of a broadcast compares sizes itself. */
 #define BY_LEVELS ((uint64_t)1 << CS_SIGNATURE_SHIFT)
 
-struct state {
-	struct cs_tree tree;
-	char *all; /* of the root: all blocks, by place */
-};
-
 /* Are vectors added up on their way? By the signature, so equal on all ranks: a kernel need not
  * be. */
 static bool
@@ -94,37 +89,19 @@ own_block(const struct cs_op *op, const struct cs_blocks *blocks, const struct c
 	return blocks->base ? blocks->base : cs_blocks_at(others, op->team->shape.rank);
 }
 
-static char *
-block_of(const struct state *state, int local)
-{
-	return state->all + (size_t)state->tree.levels->place[local] * state->tree.each;
-}
-
-static void
-reduce_all(struct cs_op *op, const struct state *state)
-{
-	int size = state->tree.levels->size;
-	const void *from[size];
-	for (int local = 0; local < size; local++)
-		from[local] = block_of(state, local);
-	cs_rank_order_reduce(op, &op->call.reduction, op->call.recv.base, from, size,
-			     op->call.count);
-}
-
 /* Note that a block is longer than its room. */
 static void
 compare(struct cs_op *op, size_t sent)
 {
-	if (sent > CS_OP_STATE(struct state, op)->tree.each)
+	if (sent > CS_OP_STATE(struct cs_tree, op)->each)
 		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 }
 
 /* Copies all blocks but the own one, which may be in place, from memory by place. */
 static void
-take_blocks(struct cs_op *op, const struct state *state, const char *from, size_t stride)
+take_blocks(struct cs_op *op, const struct cs_tree *tree, const char *from, size_t stride)
 {
 	const struct cs_call *call = &op->call;
-	const struct cs_tree *tree = &state->tree;
 	int self = op->team->shape.rank;
 	size_t bytes = stride < tree->each ? stride : tree->each;
 	compare(op, tree->most);
@@ -140,17 +117,16 @@ take_blocks(struct cs_op *op, const struct state *state, const char *from, size_
 static enum cs_status
 collect(struct cs_op *op)
 {
-	struct state *state = CS_OP_STATE(struct state, op);
+	struct cs_tree *tree = CS_OP_STATE(struct cs_tree, op);
 	const struct cs_call *call = &op->call;
 	enum cs_coll coll = call->coll;
-	const char *own = coll == CS_BARRIER ? NULL : own_block(op, &call->send, &call->recv);
-	if (!cs_tree_collect(op, &state->tree, own, state->all))
+	if (!cs_tree_collect(op, tree, 1))
 		return CS_AGAIN;
-	bool is_root = state->tree.parent < 0;
+	bool is_root = tree->parent < 0;
 	if (is_root && (coll == CS_REDUCE || coll == CS_ALLREDUCE) && !folds(call))
-		reduce_all(op, state);
+		cs_tree_reduce(op, tree, call->recv.base);
 	if (is_root && coll == CS_GATHER)
-		take_blocks(op, state, state->all, state->tree.each);
+		take_blocks(op, tree, tree->all, tree->each);
 	if (coll == CS_REDUCE || coll == CS_GATHER)
 		cs_node_end(&op->node);
 	return CS_OK;
@@ -158,10 +134,9 @@ collect(struct cs_op *op)
 
 /* Copies what was told into the result. */
 static void
-take(struct cs_op *op, const struct state *state)
+take(struct cs_op *op, const struct cs_tree *tree)
 {
 	const struct cs_call *call = &op->call;
-	const struct cs_tree *tree = &state->tree;
 	size_t bytes = tree->stride < tree->each ? tree->stride : tree->each,
 	       at = call->coll == CS_SCATTER ? (size_t)(tree->self - tree->first) * tree->stride
 					     : 0;
@@ -177,21 +152,20 @@ take(struct cs_op *op, const struct state *state)
 static enum cs_status
 tell(struct cs_op *op)
 {
-	struct state *state = CS_OP_STATE(struct state, op);
+	struct cs_tree *tree = CS_OP_STATE(struct cs_tree, op);
 	const struct cs_call *call = &op->call;
-	struct cs_tree *tree = &state->tree;
 	enum cs_coll coll = call->coll;
 	bool is_root = tree->parent < 0, is_first = coll == CS_BCAST || coll == CS_SCATTER;
 	if (!cs_tree_tell(op, tree, is_first ? 1 : 2,
 			  coll == CS_ALLGATHER ? CS_TREE_ALL
 			  : coll == CS_SCATTER ? CS_TREE_SUBTREE : CS_TREE_ONE,
-			  coll == CS_ALLREDUCE || coll == CS_BCAST ? call->recv.base : state->all))
+			  coll == CS_ALLREDUCE || coll == CS_BCAST ? call->recv.base : tree->all))
 		return CS_AGAIN;
 	if (coll == CS_ALLGATHER && tree->told)
-		take_blocks(op, state, tree->told, tree->stride);
+		take_blocks(op, tree, tree->told, tree->stride);
 	else if (coll == CS_SCATTER ? call->recv.base != NULL
 		 : !is_root && (coll == CS_ALLREDUCE || coll == CS_BCAST))
-		take(op, state);
+		take(op, tree);
 	cs_node_end(&op->node);
 	return CS_OK;
 }
@@ -204,7 +178,7 @@ static cs_phase *const up_and_down[] = { collect, tell, NULL };
 static cs_phase *const *
 prepare(struct cs_op *op)
 {
-	struct state *state = CS_OP_STATE(struct state, op);
+	struct cs_tree *tree = CS_OP_STATE(struct cs_tree, op);
 	const struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &op->team->shape;
 	enum cs_coll coll = call->coll;
@@ -218,18 +192,18 @@ prepare(struct cs_op *op)
 		op->node.signature ^= BY_LEVELS;
 	if (coll == CS_ALLTOALL)
 		return cs_fetch_prepare(op);
-	cs_tree_begin(&state->tree, &shape->levels, sizes, shape->local,
+	cs_tree_begin(tree, &shape->levels, sizes, shape->local,
 		      is_rooted ? call->root : shape->levels.order[0], each);
-	state->all = NULL;
+	tree->own = coll == CS_BARRIER ? NULL : own_block(op, &call->send, &call->recv);
 	if (folds(call)) {
-		state->tree.fold = &call->reduction;
-		state->all = call->recv.base;
-	} else if (state->tree.parent < 0 && coll != CS_BCAST && each)
-		state->all = cs_op_memory(op, CS_OP_COPY, each * (size_t)shape->locals);
-	if (state->tree.parent < 0 && coll == CS_SCATTER)
-		for (int rank = 0; rank < shape->locals; rank++)
-			cs_copy_own(op, block_of(state, rank), cs_blocks_at(&call->send, rank),
-				    each);
+		tree->fold = &call->reduction;
+		tree->all = call->recv.base;
+	} else if (tree->parent < 0 && coll != CS_BCAST && each) {
+		tree->all = cs_op_memory(op, CS_OP_COPY, each * (size_t)shape->locals);
+	}
+	for (int rank = 0; tree->parent < 0 && coll == CS_SCATTER && rank < shape->locals; rank++)
+		cs_copy_own(op, tree->all + (size_t)shape->levels.place[rank] * each,
+			    cs_blocks_at(&call->send, rank), each);
 	return coll == CS_BCAST || coll == CS_SCATTER ? down
 	       : coll == CS_REDUCE || coll == CS_GATHER ? up : up_and_down;
 }
