@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #define CS_LEVELS_MOST 8      /* most levels, the node's included */
+#define CS_LEVELS_LEAST 32    /* ranks of a node of several, from which on it has levels */
 #define CS_LEVEL_MOST 16 /* members of a group, beyond which it is parted */
 #define CS_LEVEL_PART 8  /* members of such a part */
 

@@ -82,9 +82,10 @@ clamp(const struct cs_param *param, size_t value)
 static size_t
 any_value(struct run *run, const struct cs_param *param)
 {
-	static const char *const bytes[] = { "chunk", "wire_chunk", "segment", "block" };
+	static const char *const bytes[] = { "chunk", "wire_chunk", "segment", "block",
+					     "relay_from" };
 	static const char *const counts[] = { "k", "window", "ports", "senders", "lanes", "radix",
-					      "group" };
+					      "group", "fan" };
 	static const char *const limits[] = { "read_all", "room", "aggregate", "least" };
 	static const char *const switches[] = { "barrier", "control", "rma", "serial" };
 	for (size_t i = 0; i < COUNT(bytes); i++)

@@ -126,22 +126,51 @@ static struct {
 	char *memory;
 	int ranks;
 	bool seen[MOST][MOST][3]; /* reader, writer, step */
-	uint64_t lines[DISTANCES], most_by_rank, most_on_rank;
+	uint64_t lines[DISTANCES], by_rank[MOST];
+	bool is_of_several; /* nodes */
 	size_t each;
 	enum cs_coll coll;
 } node;
 
-/* Cache lines that a reader of the writer's step fetches: flag, and data that is elsewhere. */
+/* A flag, and data that is elsewhere. */
 static uint64_t
-lines_of(int writer, uint64_t step)
+lines_for(size_t bytes)
+{
+	return 1 + (bytes + LINE - 1) / LINE;
+}
+
+static int
+group_size(const struct cs_levels *levels, int place)
+{
+	return levels->end[0][place] - levels->first[0][place];
+}
+
+/* Of the ranks outside of a group, those that the member at this place reads for it. */
+static size_t
+sources_of(const struct cs_levels *levels, int place)
+{
+	size_t sources = 0;
+	for (int i = place - levels->first[0][place], group = group_size(levels, place);
+	     i < levels->size - group; i += group)
+		sources++;
+	return sources;
+}
+
+/* Cache lines that a reader of the writer's step fetches. */
+static uint64_t
+lines_of(int reader, int writer, uint64_t step)
 {
 	struct cs_tree tree;
 	const struct cs_levels *levels = &node.teams[0].shape.levels;
+	if (node.coll == CS_ALLTOALL && step == 1)
+		return lines_for((size_t)group_size(levels, levels->place[reader]) * node.each);
+	if (node.coll == CS_ALLTOALL)
+		return lines_for((1 + sources_of(levels, levels->place[writer])) * node.each);
 	cs_tree_begin(&tree, levels, CS_TREE_BLOCKS, writer, levels->order[0], node.each);
 	size_t bytes = step == 1 && node.coll != CS_BCAST
 		       ? (size_t)(tree.end - tree.first) * node.each
 		       : node.coll == CS_ALLGATHER ? (size_t)node.ranks * node.each : node.each;
-	return 1 + (bytes > CS_INLINE ? (bytes + LINE - 1) / LINE : 0);
+	return lines_for(bytes > CS_INLINE ? bytes : 0);
 }
 
 static void
@@ -151,7 +180,8 @@ told(struct cs_node_op *op, int local, uint64_t step)
 	if (local == self || node.seen[self][local][step])
 		return;
 	node.seen[self][local][step] = true;
-	node.lines[distance(self, local)] += lines_of(local, step);
+	node.lines[distance(self, local)] += lines_of(self, local, step);
+	node.by_rank[self] += lines_of(self, local, step);
 }
 
 /* Copies and reductions of watched operations move nothing. */
@@ -162,7 +192,14 @@ work(struct cs_node_op *op, bool reduces, size_t bytes)
 	return false;
 }
 
-static const struct cs_node_watch watch = { .told = told, .work = work };
+/* Nor do messages between nodes. */
+static void
+send(struct cs_node_op *op, const struct cs_problem *problem)
+{
+	(void)op, (void)problem;
+}
+
+static const struct cs_node_watch watch = { .told = told, .work = work, .between = send };
 
 static void
 take_nothing(void)
@@ -185,6 +222,7 @@ make_node(const char *text, int ranks)
 	memset(node.memory, 0, bytes);
 	memset(node.seen, 0, sizeof node.seen);
 	memset(node.lines, 0, sizeof node.lines);
+	memset(node.by_rank, 0, sizeof node.by_rank);
 	for (int rank = 0; rank < ranks; rank++) {
 		struct cs_team *team = &node.teams[rank];
 		struct cs_segment segment = { .bytes = bytes, .fd = -1, .base = node.memory };
@@ -192,8 +230,10 @@ make_node(const char *text, int ranks)
 		cs_node_init(&team->node, &shape, &segment, &quiet);
 		cs_node_init_own(&team->node);
 		team->node.watch = &watch;
-		team->shape = (struct cs_shape){ .rank = rank, .ranks = ranks, .nodes = 1,
+		team->shape = (struct cs_shape){ .rank = rank, .ranks = ranks,
+						 .nodes = 1 + node.is_of_several,
 						 .local = rank, .locals = ranks };
+		team->lane = rank ? CS_LANES : 0;
 		make_levels(&team->shape.levels, text, ranks);
 	}
 }
@@ -202,7 +242,9 @@ make_node(const char *text, int ranks)
 static void
 call(enum cs_coll coll, size_t each)
 {
-	const struct cs_algorithm *algorithm = cs_algorithm_by_name(coll, "hier:levels");
+	const struct cs_algorithm *algorithm =
+		cs_algorithm_by_name(coll, node.is_of_several ? "hier:host" : "hier:levels"),
+		*between = cs_algorithm_by_name(coll, "dissemination");
 	struct cs_op_memory *idle = NULL;
 	char *data = calloc((size_t)node.ranks + 1, each + 1);
 	int left = node.ranks;
@@ -220,6 +262,7 @@ call(enum cs_coll coll, size_t each)
 					     .reduction = { .unit = 1 }, .count = each };
 		cs_op_join(op, &node.teams[rank], cs_call_signature(coll, 0));
 		op->node.extras = CS_NODE_WATCHED;
+		op->between = node.is_of_several ? between : NULL;
 		algorithm->run(op, NULL);
 	}
 	for (long turns = 0; left && turns < 10000000; turns++) {
@@ -272,8 +315,22 @@ TEST(lines_of_128_ranks_are_as_the_formula_says)
 	expect_lines(CS_GATHER, 8, "2x8x8", 128, (uint64_t[]){ 112, 14 * 2, 9 });
 }
 
-/* A barrier reads 2 (p - 1) lines, and one of each group but the root's from outside of it. */
-TEST(barriers_read_two_lines_for_each_rank)
+/* Lines that no rank is to read more of: its parent's, and one of each other member of all the
+ * groups that the root leads. */
+static uint64_t
+most_of_a_rank(const struct cs_levels *levels)
+{
+	uint64_t most = 1;
+	for (int level = 0; level < levels->count; level++)
+		for (int to = 0, end = levels->end[level][0]; to < levels->size && to < end; most++)
+			to = level ? levels->end[level - 1][to] : to + 1;
+	return most;
+}
+
+/* A barrier reads 2 (p - 1) lines, and one of each group but the root's from outside of it; no rank
+ * reads more than its groups have members. */
+static void
+expect_two_lines_for_each_rank(void)
 {
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		for (int ranks = 2; ranks <= MOST; ranks += ranks < 20 ? 1 : 43) {
@@ -285,6 +342,11 @@ TEST(barriers_read_two_lines_for_each_rank)
 				continue;
 			}
 			call(CS_BARRIER, 0);
+			for (int rank = 0; rank < ranks; rank++)
+				assert_in_range(node.by_rank[rank], 1, CS_LEVEL_MOST *
+						node.teams[0].shape.levels.count);
+			assert_in_range(node.by_rank[0], 1,
+					most_of_a_rank(&node.teams[0].shape.levels));
 			memset(is_new, 1, sizeof is_new);
 			memset(is_new_package, 1, sizeof is_new_package);
 			for (int local = 0; local < ranks; local++) {
@@ -300,6 +362,54 @@ TEST(barriers_read_two_lines_for_each_rank)
 					 (unsigned long long)node.lines[SAME_CACHE],
 					 (unsigned long long)near, (unsigned long long)far);
 		}
+}
+
+TEST(barriers_read_two_lines_for_each_rank)
+{
+	expect_two_lines_for_each_rank();
+}
+
+TEST(a_node_of_several_meets_along_the_tree)
+{
+	node.is_of_several = true;
+	expect_two_lines_for_each_rank();
+	make_node("2x8x8", 128);
+	call(CS_BARRIER, 0);
+	assert_int_equal(node.by_rank[0], 7 + 7 + 1); /* flat: 127 */
+	drop_node();
+	node.is_of_several = false;
+}
+
+/* In an alltoall each rank's blocks are read once for each other group, and each rank reads those
+ * that its mates have fetched. */
+TEST(alltoalls_read_a_rank_once_for_each_group)
+{
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (int ranks = 2; ranks <= MOST; ranks += ranks < 20 ? 1 : 43) {
+			uint64_t wanted[DISTANCES] = { 0 };
+			make_node(texts[i], ranks);
+			const struct cs_levels *levels = &node.teams[0].shape.levels;
+			bool is_flat = levels->count < 2;
+			for (int to = 0; to < ranks; to++) {
+				int first = levels->first[0][to], end = levels->end[0][to];
+				size_t group = (size_t)(end - first);
+				for (int from = 0; from < ranks && !is_flat; from++) {
+					bool is_mate = first <= from && from < end;
+					if (from == to || (!is_mate && to != first))
+						continue;
+					int far = distance(levels->order[from], levels->order[to]);
+					size_t blocks = is_mate ? 1 + sources_of(levels, from)
+								: group;
+					wanted[far] += lines_for(8 * blocks);
+				}
+			}
+			drop_node();
+			if (!is_flat)
+				expect_lines(CS_ALLTOALL, 8, texts[i], ranks, wanted);
+		}
+	/* 16 groups: (1 + 1) of 120 ranks outside by one member, 2 * (1 + 2) of 7 mates. */
+	expect_lines(CS_ALLTOALL, 8, "2x8x8", 128,
+		     (uint64_t[]){ 128 * 7 * 3, 16 * 56 * 2, 16 * 64 * 2 });
 }
 
 RUN_TESTS(NULL, NULL)

@@ -106,18 +106,18 @@ take_lane(struct world *world, int rank)
 	}
 }
 
-/* Levels of any kind, by the seed, the same on all ranks. */
+/* Levels of any kind, by the seed, the same on all ranks of a node. */
 static void
-take_levels(const struct world *world, struct cs_levels *levels)
+take_levels(const struct world *world, int ranks, struct cs_levels *levels)
 {
 	static const char *const texts[] = { "1x1x1024", "2x2x2", "1x4x3", "3,1|2,5",
 					     "cyclic:2x2x4",
 					     "1,1,1,1|1,1,1,1", "cyclic:3x1x1", "17|9" };
 	const char *text = texts[world->random % (sizeof texts / sizeof *texts)];
 	int package[WORLD_MOST], cache[WORLD_MOST];
-	for (int local = 0; local < world->ranks; local++)
+	for (int local = 0; local < ranks; local++)
 		cs_fake_levels_of(text, local, &package[local], &cache[local]);
-	assert_true(cs_levels_init(levels, world->ranks, package, cache));
+	assert_true(cs_levels_init(levels, ranks, package, cache));
 }
 
 /* Where each node has one rank there is no memory (comm/teams/make_team.c). */
@@ -135,8 +135,8 @@ make_team(struct world *world, const int *sizes, int rank, const struct cs_node_
 							   .spin = like->spin,
 							   .yields = like->yields };
 	take_lane(world, rank);
-	if (world->nodes == 1)
-		take_levels(world, &team->shape.levels);
+	if (world->nodes < world->ranks && (world->nodes == 1 || world->random % 3))
+		take_levels(world, team->shape.locals, &team->shape.levels);
 	take_seat(world, &world->everyone[rank], 0, rank);
 	team->everyone = &world->everyone[rank];
 	team->idle = &world->idle[rank];

@@ -4,17 +4,18 @@
  *   barrier     collect nothing, tell nothing        bcast      tell the vector
  *   reduce      collect vectors, add them up         gather     collect blocks
  *   allreduce   the same, tell the sum               scatter    tell each subtree its blocks
- *   allgather   collect blocks, tell all of them
+ *   allgather   collect blocks, tell all of them     alltoall   fetched for groups (node/fetch.h)
  *
  * Lines read: 2 (p - 1) for a barrier where flat has p (p - 1), and no rank reads, or is read by,
  * more than its group's members. Vectors are added up on their way where the order does not matter
  * (integers), else by the root, in rank order, with the bits of hier:host. Costs two to four hops
  * more in a row; hence for many ranks (docs/tuning.md). A long broadcast goes from cache to cache
- * (node/relay.h). All else is done as by hier:host: other long data, non-blocking calls, several
- * nodes, nodes without levels. */
+ * (node/relay.h). All else is done as by hier:host: other long data, several nodes, nodes without
+ * levels. A non-blocking call's leaders owe the others steps, which hier:host's do not. */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/bcast.h"
 #include "algorithms/node/copies.h"
+#include "algorithms/node/fetch.h"
 #include "algorithms/node/rank_order.h"
 #include "algorithms/node/relay.h"
 #include "algorithms/node/tree.h"
@@ -22,13 +23,15 @@
 #include <pthread.h>
 
 extern const struct cs_algorithm cs_algorithm_allgather_hier_host, cs_algorithm_allreduce_hier_host,
-	cs_algorithm_barrier_hier_host, cs_algorithm_bcast_hier_host, cs_algorithm_gather_hier_host,
+	cs_algorithm_alltoall_hier_host, cs_algorithm_barrier_hier_host,
+	cs_algorithm_bcast_hier_host, cs_algorithm_gather_hier_host,
 	cs_algorithm_reduce_hier_host, cs_algorithm_scatter_hier_host;
 
 /* By collective: algorithm of other calls. */
 static const struct cs_algorithm *const flat[CS_COLL_COUNT] = {
 	[CS_ALLGATHER] = &cs_algorithm_allgather_hier_host,
 	[CS_ALLREDUCE] = &cs_algorithm_allreduce_hier_host,
+	[CS_ALLTOALL] = &cs_algorithm_alltoall_hier_host,
 	[CS_BARRIER] = &cs_algorithm_barrier_hier_host,
 	[CS_BCAST] = &cs_algorithm_bcast_hier_host,
 	[CS_GATHER] = &cs_algorithm_gather_hier_host,
@@ -58,11 +61,6 @@ flat_params_of(enum cs_coll coll)
  * signature, and a flat reader of a broadcast compares sizes itself. */
 #define BY_LEVELS ((uint64_t)1 << CS_SIGNATURE_SHIFT)
 
-struct state {
-	struct cs_tree tree;
-	char *all; /* of the root: all blocks, by place */
-};
-
 /* Are vectors added up on their way? By the signature, so equal on all ranks: a kernel need not
  * be. */
 static bool
@@ -76,8 +74,10 @@ is_by_levels(const struct cs_op *op)
 {
 	const struct cs_levels *levels = &op->team->shape.levels;
 	const struct cs_call *call = &op->call;
-	if (op->team->shape.nodes > 1 || levels->count < 2 || op->node.extras & CS_OP_NONBLOCKING)
+	if (op->team->shape.nodes > 1 || levels->count < 2)
 		return false;
+	if (call->coll == CS_ALLTOALL)
+		return cs_fetch_fits(op->team, call->send.each);
 	return call->coll == CS_BCAST || folds(call) ? call->bytes <= CS_SMALL
 	       : call->coll == CS_BARRIER || cs_tree_fits(levels, call->bytes);
 }
@@ -89,37 +89,19 @@ own_block(const struct cs_op *op, const struct cs_blocks *blocks, const struct c
 	return blocks->base ? blocks->base : cs_blocks_at(others, op->team->shape.rank);
 }
 
-static char *
-block_of(const struct state *state, int local)
-{
-	return state->all + (size_t)state->tree.levels->place[local] * state->tree.each;
-}
-
-static void
-reduce_all(struct cs_op *op, const struct state *state)
-{
-	int size = state->tree.levels->size;
-	const void *from[size];
-	for (int local = 0; local < size; local++)
-		from[local] = block_of(state, local);
-	cs_rank_order_reduce(op, &op->call.reduction, op->call.recv.base, from, size,
-			     op->call.count);
-}
-
 /* Note that a block is longer than its room. */
 static void
 compare(struct cs_op *op, size_t sent)
 {
-	if (sent > CS_OP_STATE(struct state, op)->tree.each)
+	if (sent > CS_OP_STATE(struct cs_tree, op)->each)
 		op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;
 }
 
 /* Copies all blocks but the own one, which may be in place, from memory by place. */
 static void
-take_blocks(struct cs_op *op, const struct state *state, const char *from, size_t stride)
+take_blocks(struct cs_op *op, const struct cs_tree *tree, const char *from, size_t stride)
 {
 	const struct cs_call *call = &op->call;
-	const struct cs_tree *tree = &state->tree;
 	int self = op->team->shape.rank;
 	size_t bytes = stride < tree->each ? stride : tree->each;
 	compare(op, tree->most);
@@ -135,17 +117,16 @@ take_blocks(struct cs_op *op, const struct state *state, const char *from, size_
 static enum cs_status
 collect(struct cs_op *op)
 {
-	struct state *state = CS_OP_STATE(struct state, op);
+	struct cs_tree *tree = CS_OP_STATE(struct cs_tree, op);
 	const struct cs_call *call = &op->call;
 	enum cs_coll coll = call->coll;
-	const char *own = coll == CS_BARRIER ? NULL : own_block(op, &call->send, &call->recv);
-	if (!cs_tree_collect(op, &state->tree, own, state->all))
+	if (!cs_tree_collect(op, tree, 1))
 		return CS_AGAIN;
-	bool is_root = state->tree.parent < 0;
+	bool is_root = tree->parent < 0;
 	if (is_root && (coll == CS_REDUCE || coll == CS_ALLREDUCE) && !folds(call))
-		reduce_all(op, state);
+		cs_tree_reduce(op, tree, call->recv.base);
 	if (is_root && coll == CS_GATHER)
-		take_blocks(op, state, state->all, state->tree.each);
+		take_blocks(op, tree, tree->all, tree->each);
 	if (coll == CS_REDUCE || coll == CS_GATHER)
 		cs_node_end(&op->node);
 	return CS_OK;
@@ -153,10 +134,9 @@ collect(struct cs_op *op)
 
 /* Copies what was told into the result. */
 static void
-take(struct cs_op *op, const struct state *state)
+take(struct cs_op *op, const struct cs_tree *tree)
 {
 	const struct cs_call *call = &op->call;
-	const struct cs_tree *tree = &state->tree;
 	size_t bytes = tree->stride < tree->each ? tree->stride : tree->each,
 	       at = call->coll == CS_SCATTER ? (size_t)(tree->self - tree->first) * tree->stride
 					     : 0;
@@ -172,21 +152,20 @@ take(struct cs_op *op, const struct state *state)
 static enum cs_status
 tell(struct cs_op *op)
 {
-	struct state *state = CS_OP_STATE(struct state, op);
+	struct cs_tree *tree = CS_OP_STATE(struct cs_tree, op);
 	const struct cs_call *call = &op->call;
-	struct cs_tree *tree = &state->tree;
 	enum cs_coll coll = call->coll;
 	bool is_root = tree->parent < 0, is_first = coll == CS_BCAST || coll == CS_SCATTER;
 	if (!cs_tree_tell(op, tree, is_first ? 1 : 2,
 			  coll == CS_ALLGATHER ? CS_TREE_ALL
 			  : coll == CS_SCATTER ? CS_TREE_SUBTREE : CS_TREE_ONE,
-			  coll == CS_ALLREDUCE || coll == CS_BCAST ? call->recv.base : state->all))
+			  coll == CS_ALLREDUCE || coll == CS_BCAST ? call->recv.base : tree->all))
 		return CS_AGAIN;
 	if (coll == CS_ALLGATHER && tree->told)
-		take_blocks(op, state, tree->told, tree->stride);
+		take_blocks(op, tree, tree->told, tree->stride);
 	else if (coll == CS_SCATTER ? call->recv.base != NULL
 		 : !is_root && (coll == CS_ALLREDUCE || coll == CS_BCAST))
-		take(op, state);
+		take(op, tree);
 	cs_node_end(&op->node);
 	return CS_OK;
 }
@@ -199,7 +178,7 @@ static cs_phase *const up_and_down[] = { collect, tell, NULL };
 static cs_phase *const *
 prepare(struct cs_op *op)
 {
-	struct state *state = CS_OP_STATE(struct state, op);
+	struct cs_tree *tree = CS_OP_STATE(struct cs_tree, op);
 	const struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &op->team->shape;
 	enum cs_coll coll = call->coll;
@@ -211,18 +190,20 @@ prepare(struct cs_op *op)
 				   ? CS_TREE_ALIKE : CS_TREE_BLOCKS;
 	if (sizes == CS_TREE_BLOCKS)
 		op->node.signature ^= BY_LEVELS;
-	cs_tree_begin(&state->tree, &shape->levels, sizes, shape->local,
+	if (coll == CS_ALLTOALL)
+		return cs_fetch_prepare(op);
+	cs_tree_begin(tree, &shape->levels, sizes, shape->local,
 		      is_rooted ? call->root : shape->levels.order[0], each);
-	state->all = NULL;
+	tree->own = coll == CS_BARRIER ? NULL : own_block(op, &call->send, &call->recv);
 	if (folds(call)) {
-		state->tree.fold = &call->reduction;
-		state->all = call->recv.base;
-	} else if (state->tree.parent < 0 && coll != CS_BCAST && each)
-		state->all = cs_op_memory(op, CS_OP_COPY, each * (size_t)shape->locals);
-	if (state->tree.parent < 0 && coll == CS_SCATTER)
-		for (int rank = 0; rank < shape->locals; rank++)
-			cs_copy_own(op, block_of(state, rank), cs_blocks_at(&call->send, rank),
-				    each);
+		tree->fold = &call->reduction;
+		tree->all = call->recv.base;
+	} else if (tree->parent < 0 && coll != CS_BCAST && each) {
+		tree->all = cs_op_memory(op, CS_OP_COPY, each * (size_t)shape->locals);
+	}
+	for (int rank = 0; tree->parent < 0 && coll == CS_SCATTER && rank < shape->locals; rank++)
+		cs_copy_own(op, tree->all + (size_t)shape->levels.place[rank] * each,
+			    cs_blocks_at(&call->send, rank), each);
 	return coll == CS_BCAST || coll == CS_SCATTER ? down
 	       : coll == CS_REDUCE || coll == CS_GATHER ? up : up_and_down;
 }
@@ -235,19 +216,21 @@ static bool
 is_relayed(const struct cs_op *op, const size_t *params)
 {
 	return op->call.coll == CS_BCAST && op->call.bytes >= params[RELAY_FROM] &&
-	       op->team->shape.nodes == 1 && cs_relay_is_of_use(&op->team->shape.levels) &&
-	       !(op->node.extras & CS_OP_NONBLOCKING);
+	       op->team->shape.nodes == 1 && cs_relay_is_of_use(&op->team->shape.levels);
 }
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	if (is_by_levels(op))
+	if (is_by_levels(op)) {
 		cs_op_start(op, prepare(op));
-	else if (is_relayed(op, params))
+		if (op->call.coll == CS_ALLTOALL)
+			cs_fetch_reserve(op);
+	} else if (is_relayed(op, params)) {
 		cs_relay_start(op, cs_node_bcast_piece(&op->team->node), params[FAN]);
-	else
+	} else {
 		flat[op->call.coll]->run(op, flat_params_of(op->call.coll));
+	}
 }
 
 static bool
@@ -259,14 +242,17 @@ fast(struct cs_op *op, const size_t *params)
 		return other->fast && other->fast(op, flat_params_of(op->call.coll));
 	cs_phase *const *phase = prepare(op);
 	cs_node_begin(&op->node);
+	if (op->call.coll == CS_ALLTOALL)
+		cs_fetch_reserve(op);
 	for (; *phase; phase++)
 		cs_op_wait_in(op, *phase);
 	return true;
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
-	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLREDUCE) | CS_SET(CS_BARRIER) |
-		 CS_SET(CS_BCAST) | CS_SET(CS_GATHER) | CS_SET(CS_REDUCE) | CS_SET(CS_SCATTER),
+	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLREDUCE) | CS_SET(CS_ALLTOALL) |
+		 CS_SET(CS_BARRIER) | CS_SET(CS_BCAST) | CS_SET(CS_GATHER) |
+		 CS_SET(CS_REDUCE) | CS_SET(CS_SCATTER),
 	.name = "hier:levels",
 	.summary = "small calls of many ranks by a tree of caches and packages; else as hier:host",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },

@@ -79,7 +79,8 @@ between(struct cs_op *op, struct cs_hier_round *round)
 	cs_between_barrier(op);
 }
 
-static const struct cs_hier_kind several_nodes = { .bring = bring, .between = between };
+static const struct cs_hier_kind several_nodes = { .bring = bring, .grow = cs_hier_grow,
+						   .between = between };
 
 static void
 run(struct cs_op *op, const size_t *params)

@@ -175,10 +175,16 @@ static void
 tell(struct cs_op *op, struct cs_line *line)
 {
 	const struct several *several = CS_OP_STATE(struct several, op);
-	if (!several->is_root && (op->node.outcome.bits & CS_OUTCOME_MORE))
-		cs_line_say(&op->node, line, op->call.bytes + 1);
-	else if (!several->is_root && (op->node.outcome.bits & CS_OUTCOME_LESS))
-		cs_line_say(&op->node, line, op->call.bytes - 1);
+	size_t bytes = op->call.bytes;
+	if (several->is_root)
+		return;
+	if (op->node.outcome.bits & CS_OUTCOME_MORE)
+		bytes++;
+	else if (op->node.outcome.bits & CS_OUTCOME_LESS)
+		bytes--;
+	cs_line_say(&op->node, line, bytes);
+	if (several->hier.by_tree)
+		several->hier.tree->stride = bytes;
 }
 
 static int
@@ -210,10 +216,36 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 	cs_copy_result(op, op->call.recv.base + round->at + first, round->area[0] + first, part);
 }
 
+/* On nodes but the root's all hear along the tree, and small data comes along it. */
+static unsigned
+grow(struct cs_op *op, struct cs_tree *tree)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	tree->sizes = CS_TREE_VECTOR;
+	tree->each = tree->stride = op->call.bytes;
+	return several->is_root_node || several->hier.rounds > 1 ? 0 : CS_HIER_HEAR;
+}
+
+static void
+take_told(struct cs_op *op, const struct cs_hier_round *round)
+{
+	const struct cs_hier *hier = cs_hier_of(op);
+	if (!(hier->by_tree & CS_HIER_HEAR))
+		return;
+	const struct cs_tree *tree = hier->tree;
+	cs_node_bcast_compare(&op->node, &op->call, tree->stride);
+	if (tree->told)
+		cs_copy_result(op, op->call.recv.base, tree->told,
+			       tree->stride < round->count ? tree->stride : round->count);
+	else
+		cs_copy_result(op, op->call.recv.base, round->area[0], round->count);
+}
+
 static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
-						.waits_for = is_root_here, .between = between,
-						.tell = tell, .source = source, .takes = takes,
-						.take_lane = take_lane };
+						.waits_for = is_root_here, .grow = grow,
+						.between = between, .tell = tell, .source = source,
+						.takes = takes, .take_lane = take_lane,
+						.take = take_told };
 
 static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)

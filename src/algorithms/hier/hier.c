@@ -25,6 +25,7 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	hier->round = 0;
 	hier->next = hier->area = 0;
 	hier->is_laid_out = false;
+	hier->by_tree = 0;
 	op->under_way = CS_UNDER_WAY_NOTHING;
 	hier->again = script + first;
 	cs_op_start(op, script);
@@ -51,6 +52,27 @@ cs_hier_open(struct cs_op *op)
 	return CS_OK;
 }
 
+unsigned
+cs_hier_grow(struct cs_op *op, struct cs_tree *tree)
+{
+	(void)op, (void)tree;
+	return CS_HIER_MEET | CS_HIER_HEAR;
+}
+
+/* Plants the tree of a round, if the node has levels. */
+static void
+plant(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	if (!hier->kind->grow || hier->lanes > 1 || shape->levels.count < 2)
+		return;
+	hier->tree = cs_op_memory(op, CS_OP_TREE, sizeof *hier->tree);
+	cs_tree_begin(hier->tree, &shape->levels, CS_TREE_ALIKE, shape->local,
+		      op->team->lane_local[hier->first_lane], 0);
+	hier->by_tree = hier->kind->grow(op, hier->tree);
+}
+
 /* Lays the round out, and takes its slots of the area. */
 enum cs_status
 cs_hier_begin_round(struct cs_op *op)
@@ -72,6 +94,7 @@ cs_hier_begin_round(struct cs_op *op)
 		if (!(round->area[hier->area] = cs_node_try_area(&op->node, round->room)))
 			return CS_AGAIN;
 	round->turn = cs_node_area_turn(&op->node);
+	plant(op);
 	hier->area = 0;
 	hier->is_laid_out = false;
 	return CS_OK;
@@ -88,7 +111,7 @@ void
 cs_hier_is_here(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
-	if (hier->lanes > 1 || !hier->drives)
+	if (!(hier->by_tree & CS_HIER_MEET) && (hier->lanes > 1 || !hier->drives))
 		cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->here);
 }
 
@@ -109,9 +132,15 @@ enum cs_status
 cs_hier_meet(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
-	if (!cs_hier_is_brought(hier) || !hier->drives)
+	if (!cs_hier_is_brought(hier))
 		return CS_OK;
-	if (cs_hier_look_all(op, cs_hier_now(hier)->here, hier->kind->waits_for) == CS_AGAIN)
+	bool by_tree = hier->by_tree & CS_HIER_MEET;
+	if (by_tree && !cs_tree_collect(op, hier->tree, cs_hier_now(hier)->here))
+		return CS_AGAIN;
+	if (!hier->drives)
+		return CS_OK;
+	if (!by_tree &&
+	    cs_hier_look_all(op, cs_hier_now(hier)->here, hier->kind->waits_for) == CS_AGAIN)
 		return CS_AGAIN;
 	if (!op->between && !cs_between_is_turn(op))
 		return CS_AGAIN;
@@ -136,7 +165,8 @@ cs_hier_tell(struct cs_op *op)
 	if (hier->drives && hier->line) {
 		if (hier->kind->tell)
 			hier->kind->tell(op, hier->line);
-		cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->arrived);
+		if (!(hier->by_tree & CS_HIER_HEAR))
+			cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->arrived);
 	}
 	return CS_OK;
 }
@@ -163,6 +193,16 @@ take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 	return CS_OK;
 }
 
+/* Hears along the tree, with a small vector. */
+static bool
+hear(struct cs_op *op, const struct cs_hier_round *round)
+{
+	struct cs_tree *tree = cs_hier_of(op)->tree;
+	bool has_data = tree->stride && tree->stride <= CS_SMALL;
+	return cs_tree_tell(op, tree, round->arrived, CS_TREE_ONE,
+			    has_data ? round->area[0] : NULL);
+}
+
 enum cs_status
 cs_hier_take(struct cs_op *op)
 {
@@ -171,7 +211,7 @@ cs_hier_take(struct cs_op *op)
 	const struct cs_hier_round *round = cs_hier_taken(hier);
 	if (!round || (kind->takes && !kind->takes(op)))
 		return CS_OK;
-	if (take_lanes(op, round) == CS_AGAIN)
+	if (hier->by_tree & CS_HIER_HEAR ? !hear(op, round) : take_lanes(op, round) == CS_AGAIN)
 		return CS_AGAIN;
 	if (kind->take)
 		kind->take(op, round);

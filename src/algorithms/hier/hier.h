@@ -7,11 +7,15 @@
  *            publishes step `arrived`
  *   take     each rank waits for the lanes, and copies its own part out
  *
+ * On a node of 32 ranks and more one driver meets the ranks, and tells them, along a tree of caches
+ * and packages.
+ *
  * Rounds follow each other; with `lag` 1 a round is taken while the next one is between nodes (seed
  * 004's overlap). A collective fills in a struct cs_hier_kind. */
 #ifndef CS_ALGORITHMS_HIER_HIER_H
 #define CS_ALGORITHMS_HIER_HIER_H
 
+#include "algorithms/node/tree.h"
 #include "algorithms/op.h"
 
 #define CS_HIER_AREAS 2 /* most slots of the area in a round */
@@ -38,6 +42,10 @@ struct cs_hier_kind {
 	cs_phase *bring;
 	/* Does the driver wait for `here` of `local`, another rank? NULL: for all. */
 	bool (*waits_for)(struct cs_op *op, int local);
+	/* With one driver on a node of many ranks, which has levels: do its ranks meet, and hear of
+	 * `arrived`, along a tree of which it is the root (CS_HIER_ bits)? Fills in the vector that
+	 * travels along it, of `each` bytes, down the first of the area. NULL: no. */
+	unsigned (*grow)(struct cs_op *op, struct cs_tree *tree);
 	/* Moves the driver's part between nodes: cs_between_* (algorithms/hier/between.h). */
 	void (*between)(struct cs_op *op, struct cs_hier_round *round);
 	/* Writes the driver's words to its line before step `arrived`. NULL: none. */
@@ -55,6 +63,10 @@ struct cs_hier_kind {
 	void (*take)(struct cs_op *op, const struct cs_hier_round *round);
 };
 
+/* Ranks meet along the tree, and cs_hier_is_here does nothing; all of them take, and hear along it
+ * that they can, instead of take_lane. */
+enum { CS_HIER_MEET = 1, CS_HIER_HEAR = 2 };
+
 /* The state of the script, and the first member of an algorithm's own. */
 struct cs_hier {
 	const struct cs_hier_kind *kind;
@@ -68,6 +80,8 @@ struct cs_hier {
 	int next;             /* lane or local rank that is looked at next */
 	bool is_laid_out;     /* the round at hand */
 	int area;             /* areas taken of the round at hand */
+	unsigned by_tree;     /* CS_HIER_ bits of the round at hand */
+	struct cs_tree *tree; /* with one of them */
 	cs_phase *const *again; /* the first phase of each round */
 	struct cs_hier_round last[1 + CS_HIER_LAG];
 };
@@ -118,6 +132,9 @@ void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);
 
 /* Publishes step `here`, unless this rank is the only driver, which nobody waits for. */
 void cs_hier_is_here(struct cs_op *op);
+
+/* Function of a kind: ranks meet and hear along a tree of flags alone. */
+unsigned cs_hier_grow(struct cs_op *op, struct cs_tree *tree);
 
 /* Waits, as a phase, for a step of all other local ranks that `waits_for` selects; NULL: all. */
 enum cs_status cs_hier_look_all(struct cs_op *op, uint64_t step,

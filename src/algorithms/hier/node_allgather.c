@@ -244,7 +244,8 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 }
 
 static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
-						    .between = between, .take = take };
+						    .grow = cs_hier_grow, .between = between,
+						    .take = take };
 
 static uint64_t
 count_rounds(const struct cs_op *op, const struct several *several, size_t most)

@@ -277,7 +277,8 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 }
 
 static const struct cs_hier_kind alltoall_hier = { .areas = 2, .lay_out = lay_out, .bring = bring,
-						   .between = between, .take = take };
+						   .grow = cs_hier_grow, .between = between,
+						   .take = take };
 
 /* Deals messages to lanes, once the largest block is known on all ranks. */
 static void

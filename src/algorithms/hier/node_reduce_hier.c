@@ -43,25 +43,50 @@ driving_lane(const struct cs_team *team, int root)
 	return cs_lanes_lane(team->shape.local_of[root], team->shape.node_of[root], team->lanes);
 }
 
+/* Small vectors travel along the tree: sums of integers, or all vectors, for the driver. */
+static unsigned
+grow_short(struct cs_op *op, struct cs_tree *tree)
+{
+	const struct cs_call *call = &op->call;
+	bool folds = call->reduction.is_exact;
+	if (folds ? call->bytes > CS_SMALL : !cs_tree_fits(tree->levels, call->bytes))
+		return 0;
+	tree->each = tree->stride = call->bytes;
+	tree->own = call->send.base;
+	tree->fold = folds ? &call->reduction : NULL;
+	if (tree->parent < 0)
+		tree->all = folds ? cs_hier_now(cs_hier_of(op))->area[0]
+				  : cs_op_memory(op, CS_OP_COPY,
+						 call->bytes * (size_t)tree->levels->size);
+	return CS_HIER_MEET | (call->root < 0 ? CS_HIER_HEAR : 0);
+}
+
 /* Reduces the node's vectors, then all nodes' among the drivers: two waits for other ranks. */
 static void
 between_short(struct cs_op *op, struct cs_hier_round *round)
 {
-	cs_vector_reduce(op, round->area[0], op->call.send.base);
+	const struct cs_hier *hier = cs_hier_of(op);
+	if (!hier->by_tree)
+		cs_vector_reduce(op, round->area[0], op->call.send.base);
+	else if (!hier->tree->fold)
+		cs_tree_reduce(op, hier->tree, round->area[0]);
 	leaders_step(op, round, 0, op->call.count);
 }
 
 static void
 take_short(struct cs_op *op, const struct cs_hier_round *round)
 {
-	cs_copy_result(op, op->call.recv.base, result_of(op, round), op->call.bytes);
+	const struct cs_hier *hier = cs_hier_of(op);
+	bool is_told = hier->by_tree & CS_HIER_HEAR && hier->tree->told;
+	cs_copy_result(op, op->call.recv.base, is_told ? hier->tree->told : result_of(op, round),
+		       op->call.bytes);
 }
 
 static const struct cs_hier_kind short_kinds[] = {
 	{ .areas = 1, .lay_out = cs_vector_lay_out, .bring = cs_vector_bring,
-	  .between = between_short, .take = take_short },
+	  .grow = grow_short, .between = between_short, .take = take_short },
 	{ .areas = 2, .lay_out = cs_vector_lay_out, .bring = cs_vector_bring,
-	  .between = between_short, .takes = hier_takes, .take = take_short },
+	  .grow = grow_short, .between = between_short, .takes = hier_takes, .take = take_short },
 };
 
 void

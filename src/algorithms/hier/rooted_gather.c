@@ -183,6 +183,15 @@ gather_waits_for(struct cs_op *op, int local)
 	return !cs_rooted_is_root_of_node(op, local) && !is_put_out(op, local);
 }
 
+/* The root's own node is flat: nobody waits for the root. */
+static unsigned
+gather_grow(struct cs_op *op, struct cs_tree *tree)
+{
+	const struct cs_rooted *rooted = cs_rooted_of(op);
+	(void)tree;
+	return rooted->is_root_node || rooted->may_be_put ? 0 : CS_HIER_MEET;
+}
+
 static void
 gather_between(struct cs_op *op, struct cs_hier_round *round)
 {
@@ -235,7 +244,8 @@ gather_take(struct cs_op *op, const struct cs_hier_round *round)
 static const struct cs_hier_kind gather_hier =
 	{ .areas = 1, .lay_out = cs_rooted_lay_out, .bring = gather_bring,
 						 .waits_for = gather_waits_for,
-						 .between = gather_between, .tell = gather_tell,
+						 .grow = gather_grow, .between = gather_between,
+						 .tell = gather_tell,
 						 .takes = gather_takes,
 						 .take_lane = gather_take_lane,
 						 .take = gather_take };

@@ -91,7 +91,9 @@ enum cs_status
 cs_vector_bring(struct cs_op *op)
 {
 	struct cs_vector_hier *state = CS_OP_STATE(struct cs_vector_hier, op);
-	return state->hier.drives ? CS_OK : cs_vector_post(op, &state->vector);
+	if (state->hier.drives || state->hier.by_tree)
+		return CS_OK;
+	return cs_vector_post(op, &state->vector);
 }
 
 void

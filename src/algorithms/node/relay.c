@@ -135,7 +135,7 @@ cs_relay_start(struct cs_op *op, size_t chunk, size_t fan)
 					.pieces = cs_post_pieces(&op->team->node, chunk) };
 	cs_op_start(op, script);
 	if (relay->has_readers)
-		cs_post_reserve(&op->node, &relay->post, false);
+		cs_post_reserve(&op->node, &relay->post, op->node.extras & CS_OP_NONBLOCKING);
 	/* A rank that reads nothing is done at once. */
 	if (relay->from < 0)
 		cs_node_end_reading(&op->node);

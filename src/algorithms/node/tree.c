@@ -179,30 +179,40 @@ pack(struct cs_op *op, struct cs_tree *tree, int child, const struct cs_line *li
 }
 
 bool
-cs_tree_collect(struct cs_op *op, struct cs_tree *tree, const char *own, char *all)
+cs_tree_collect(struct cs_op *op, struct cs_tree *tree, uint64_t step)
 {
 	bool is_root = tree->parent < 0;
 	int first, end, child;
 	if (!is_root && !has_line(op, tree))
 		return false;
 	if (!tree->room) {
-		tree->room = is_root ? all
+		tree->room = is_root ? tree->all
 			     : room_for(op, tree, tree->each * blocks_in(tree, tree->first,
 									 tree->end));
 		char *to = room_of(tree, tree->self);
-		if (to != own) /* in place */
-			cs_copy_own(op, to, own, tree->each);
+		if (to != tree->own) /* in place */
+			cs_copy_own(op, to, tree->own, tree->each);
 	}
 	while ((child = cs_tree_child(tree, &first, &end)) >= 0) {
-		const struct cs_line *line = look(op, tree, child, 1);
+		const struct cs_line *line = look(op, tree, child, step);
 		if (!line)
 			return false;
 		pack(op, tree, child, line, first, end);
 		tree->next = end;
 	}
 	if (!is_root)
-		publish(op, tree, 1);
+		publish(op, tree, step);
 	return true;
+}
+
+void
+cs_tree_reduce(struct cs_op *op, const struct cs_tree *tree, char *out)
+{
+	int size = tree->levels->size;
+	const void *from[size];
+	for (int local = 0; local < size; local++)
+		from[local] = tree->all + (size_t)tree->levels->place[local] * tree->each;
+	cs_rank_order_reduce(op, &op->call.reduction, out, from, size, op->call.count);
 }
 
 /* --- tell ------------------------------------------------------------------------------------- */

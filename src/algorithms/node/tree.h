@@ -3,7 +3,7 @@
  * node.
  *
  *   collect   each rank waits for its children, packs their blocks behind its own, by place, and
- *             publishes them in step 1
+ *             publishes them
  *   tell      each rank waits for its parent's step, and publishes what it got for its children
  *
  * p ranks read p - 1 lines in a collect, and p - 1 in a tell, and no rank more than the children of
@@ -32,6 +32,8 @@ struct cs_tree {
 	int parent;         /* place; -1: this is the root */
 	int level, next;    /* of the next child */
 	struct cs_line *line; /* own; NULL: not taken */
+	const char *own;    /* block or vector to be collected */
+	char *all;          /* of the root: room for all blocks, by place, or for the sum */
 	char *room;         /* own blocks, to be posted */
 	const struct cs_reduction *fold; /* each rank adds its children's vectors to its own, in any
 					  * order; NULL: blocks are packed */
@@ -65,10 +67,12 @@ cs_tree_fits(const struct cs_levels *levels, size_t each)
 
 /* Parts of phases, which never wait: false, with op->node.awaited set, means not yet. */
 
-/* Packs the blocks of the own subtree by place, `own` among them, or adds them up, and publishes
- * them in step 1; the root's, of all ranks, go to `all`. Longer blocks are cut; tree->most tells of
- * them. */
-bool cs_tree_collect(struct cs_op *op, struct cs_tree *tree, const char *own, char *all);
+/* Packs the blocks of the own subtree by place, tree->own among them, or adds them up, and
+ * publishes them in `step`; the root's, of all ranks, go to tree->all. Longer blocks are cut;
+ * tree->most tells of them. After its end it may be called again. */
+bool cs_tree_collect(struct cs_op *op, struct cs_tree *tree, uint64_t step);
+/* Adds up the vectors that the root has collected, in rank order, into `out`. */
+void cs_tree_reduce(struct cs_op *op, const struct cs_tree *tree, char *out);
 
 /* Parts of all blocks that a rank tells: of all ranks, or those of its subtree; or one vector. */
 enum cs_tree_part { CS_TREE_ONE, CS_TREE_ALL, CS_TREE_SUBTREE };
