@@ -12,15 +12,107 @@ cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 	hier->drives = op->team->lane >= first && op->team->lane < first + lanes;
 }
 
-void
-cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script,
-	      int first)
+/* --- senders ---------------------------------------------------------------------------------- */
+
+/* They are spread over the node's ranks; the first is the leader. */
+static int
+local_of_sender(const struct cs_team *team, int node, int sender, int senders)
+{
+	int locals = cs_team_node_size(team, node);
+	return (cs_team_leader_of(team, node) + sender * locals / senders) % locals;
+}
+
+static int
+rank_of_sender(const struct cs_senders *senders, int node, int sender)
+{
+	const struct cs_team *team = ((const struct cs_op *)senders->op)->team;
+	int local = local_of_sender(team, node, sender, senders->count);
+	return team->shape.order[team->shape.first[node] + local];
+}
+
+static void
+tell(const struct cs_senders *senders, uint64_t times)
+{
+	struct cs_op *op = senders->op;
+	struct cs_hier *hier = cs_hier_of(op);
+	cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->here + times);
+}
+
+static bool
+has_told(const struct cs_senders *senders, int sender, uint64_t times, bool may_wait)
+{
+	struct cs_op *op = senders->op;
+	uint64_t step = cs_hier_now(cs_hier_of(op))->here + times;
+	int local = local_of_sender(op->team, op->team->shape.node, sender, senders->count);
+	while (!cs_node_look(&op->node, local, step)) {
+		if (!may_wait)
+			return false;
+		cs_node_wait_awaited(&op->node);
+	}
+	return true;
+}
+
+int
+cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory)
+{
+	size_t most = (size_t)op->team->shape.ppn_min;
+	most = most < CS_SENDERS_MOST ? most : CS_SENDERS_MOST;
+	bool can = op->between && op->between->has_ports &&
+		   memory <= op->team->node.shape.area_bytes;
+	return !can ? 1 : wanted < most ? (int)wanted : (int)most;
+}
+
+static void
+set_senders(struct cs_op *op, int count, size_t memory)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	op->senders = (struct cs_senders){ .count = count, .self = -1, .rank_of = rank_of_sender,
+					   .tell = tell, .has_told = has_told, .op = op,
+					   .room = memory };
+	for (int sender = 0; sender < count; sender++)
+		if (local_of_sender(op->team, shape->node, sender, count) == shape->local)
+			op->senders.self = sender;
+	op->node.extras |= CS_OP_SENDERS;
+	hier->drives = op->senders.self >= 0;
+}
+
+/* Local rank of a lane or, where all senders are heard, of a sender. */
+static int
+driver_of(const struct cs_op *op, int lane)
+{
+	const struct cs_team *team = op->team;
+	return cs_hier_has_senders(op)
+	       ? local_of_sender(team, team->shape.node, lane, op->senders.count)
+	       : team->lane_local[lane];
+}
+
+/* Steps of a round between `here` and `arrived`, which senders tell (plan/build.h). */
+static uint64_t
+tells_of(const struct cs_op *op)
+{
+	return cs_hier_has_senders(op) ? (uint64_t)op->team->shape.nodes + CS_SENDERS_MOST : 0;
+}
+
+/* Slots of a round. */
+static int
+areas_of(struct cs_op *op)
+{
+	return cs_hier_of(op)->kind->areas + (cs_hier_has_senders(op) && op->senders.room);
+}
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+static void
+start(struct cs_op *op, const struct cs_hier_kind *kind, int senders, size_t memory,
+      cs_phase *const *script, int first)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	hier->kind = kind;
 	hier->line = NULL;
 	hier->step = 0;
-	cs_hier_set_lanes(op, 0, lanes);
+	if (senders > 1)
+		set_senders(op, senders, memory);
 	hier->needs_line = true;
 	hier->round = 0;
 	hier->next = hier->area = 0;
@@ -28,9 +120,28 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	op->under_way = CS_UNDER_WAY_NOTHING;
 	hier->again = script + first;
 	cs_op_start(op, script);
+	int areas = areas_of(op) ? areas_of(op) : 1;
 	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve_area(&op->node,
-				     (uint64_t)((kind->areas ? kind->areas : 1) * (1 + kind->lag)));
+		cs_node_reserve_area(&op->node, (uint64_t)(areas * (1 + kind->lag)));
+}
+
+void
+cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script,
+	      int first)
+{
+	cs_hier_set_lanes(op, 0, lanes);
+	start(op, kind, 1, 0, script, first);
+}
+
+void
+cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind, int senders,
+			 size_t memory, bool hears_all, cs_phase *const *script, int first)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	hier->first_lane = 0;
+	hier->lanes = hears_all ? senders : 1;
+	start(op, kind, senders, memory, script, first);
+	cs_node_expect(&op->node, hier->rounds, 2 + tells_of(op));
 }
 
 void
@@ -58,6 +169,7 @@ cs_hier_begin_round(struct cs_op *op)
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_kind *kind = hier->kind;
 	struct cs_hier_round *round = cs_hier_now(hier);
+	int areas = areas_of(op);
 	if (!cs_hier_is_brought(hier))
 		return CS_OK;
 	if (!hier->is_laid_out) {
@@ -66,12 +178,15 @@ cs_hier_begin_round(struct cs_op *op)
 		round->arrived = hier->step + 2;
 		if (kind->lay_out)
 			kind->lay_out(op, round);
+		round->arrived += tells_of(op);
 		hier->is_laid_out = true;
 	}
-	for (; hier->area < kind->areas; hier->area++)
+	for (; hier->area < areas; hier->area++)
 		if (!(round->area[hier->area] = cs_node_try_area(&op->node, round->room)))
 			return CS_AGAIN;
 	round->turn = cs_node_area_turn(&op->node);
+	if (cs_hier_has_senders(op) && areas)
+		op->senders.memory = round->area[areas - 1];
 	hier->area = 0;
 	hier->is_laid_out = false;
 	return CS_OK;
@@ -88,7 +203,7 @@ void
 cs_hier_is_here(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
-	if (hier->lanes > 1 || !hier->drives)
+	if (hier->lanes > 1 || !hier->drives || cs_hier_has_senders(op))
 		cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->here);
 }
 
@@ -151,7 +266,7 @@ take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 		uint64_t step = round->arrived;
 		int lane = hier->first_lane + hier->next;
 		int local = kind->source ? kind->source(op, round, lane, &step)
-					 : op->team->lane_local[lane];
+					 : driver_of(op, lane);
 		const struct cs_line *line = hier->line;
 		if (local != op->team->node.shape.local &&
 		    !(line = cs_node_look(&op->node, local, step)))
@@ -185,8 +300,8 @@ cs_hier_next(struct cs_op *op)
 	const struct cs_hier_round *taken = cs_hier_taken(hier);
 	if (cs_hier_is_brought(hier))
 		hier->step = cs_hier_now(hier)->arrived;
-	if (taken && hier->kind->areas)
-		cs_node_area_done(&op->node, taken->room, (uint64_t)hier->kind->areas);
+	if (taken && areas_of(op))
+		cs_node_area_done(&op->node, taken->room, (uint64_t)areas_of(op));
 	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag)
 		op->phase = hier->again;
 	else

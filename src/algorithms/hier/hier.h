@@ -14,6 +14,9 @@
 
 #include "algorithms/op.h"
 
+#define CS_HIER_SENDERS \
+	{ "senders", "ranks of a node that drive the plan between nodes, a port each; above 1 " \
+		     "`lanes` has no effect", 1, 1, CS_SENDERS_MOST, .role = CS_ROLE_SENDERS }
 #define CS_HIER_AREAS 2 /* most slots of the area in a round */
 #define CS_HIER_LAG 1   /* most rounds that wait to be taken while another one is brought */
 
@@ -28,7 +31,7 @@ struct cs_hier_round {
 };
 
 struct cs_hier_kind {
-	int areas; /* slots of a round: 0 to CS_HIER_AREAS */
+	int areas; /* slots of a round: 0 to CS_HIER_AREAS; with `memory` of senders one more */
 	int lag;   /* 0 or CS_HIER_LAG */
 	/* Fills in room, at and count of the round before its areas are taken. NULL: nothing to
 	 * fill in. */
@@ -61,8 +64,8 @@ struct cs_hier {
 	struct cs_line *line; /* own; NULL: not taken */
 	uint64_t rounds;      /* of the call: equal on all ranks */
 	uint64_t step;        /* the last one of the rounds so far */
-	int first_lane, lanes; /* lanes that carry this call */
-	bool drives;          /* this rank's lane is one of these */
+	int first_lane, lanes; /* lanes that carry this call; senders that takers wait for */
+	bool drives;          /* this rank's lane is one of these, or it is a sender */
 	bool needs_line;      /* this rank publishes something */
 	uint64_t round;       /* the one at hand; the one `lag` before it is taken */
 	int next;             /* lane or local rank that is looked at next */
@@ -112,6 +115,22 @@ void cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes,
  * drive the wire, each with its part (0: one per NUMA domain). */
 void cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t bytes,
 			    size_t wanted);
+
+static inline bool
+cs_hier_has_senders(const struct cs_op *op)
+{
+	return op->node.extras & CS_OP_SENDERS;
+}
+/* Senders of a call for which `wanted` are asked: ranks of each node that drive the ports of its
+ * plan, from and into the area; 1: the leader drives all. `memory`: bytes that the plan needs
+ * beside, at most; the area has to have them. The same on all ranks. */
+int cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory);
+
+/* cs_hier_start with so many senders, which are two or more, and `memory`, which is in round->room.
+ * `hears_all`: data comes with any of them, else all of it is there when the leader's steps are
+ * over. */
+void cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind, int senders,
+			      size_t memory, bool hears_all, cs_phase *const *script, int first);
 
 /* Sets the lanes that carry the call: `lanes` from `first` on. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);
