@@ -121,9 +121,11 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 		if (params[i].is_within_nodes)
 			params[i].meaning = "no effect, for one rank of each node is between nodes";
 	memcpy(params + inner_params, outer->params, (size_t)outer_params * sizeof *params);
-	for (int i = inner_params; i < inner_params + outer_params && !inner->has_ports; i++)
-		if (params[i].role == CS_ROLE_SENDERS)
-			params[i].meaning = "no effect, for the plan has one port";
+	int senders = cs_algorithm_role(row, CS_ROLE_SENDERS);
+	if (senders >= 0 && !inner->has_ports)
+		params[senders].meaning = "no effect, for the plan has one port";
+	else if (senders >= 0 && cs_colls[outer->coll].sizes == CS_SIZES_AT_ROOT)
+		params[senders].meaning = "no effect, for only the root knows the sizes";
 }
 
 static void

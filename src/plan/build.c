@@ -314,6 +314,14 @@ cs_build_hear_of(struct cs_builder *builder, int port, struct cs_ticket told)
 }
 
 void
+cs_build_ports_hear_of(struct cs_builder *builder, int ports, struct cs_ticket told)
+{
+	int senders = cs_build_senders(builder);
+	for (int port = 0; port < ports && port < senders; port++)
+		cs_build_hear_of(builder, port, told);
+}
+
+void
 cs_build_meet(struct cs_builder *builder)
 {
 	int count = cs_build_senders(builder);
@@ -321,7 +329,7 @@ cs_build_meet(struct cs_builder *builder)
 	for (int sender = 0; count > 1 && sender < count; sender++)
 		told[sender] = cs_build_tell(builder, sender);
 	for (int sender = 0; count > 1 && sender < count; sender++)
-		cs_build_hear_of(builder, builder->problem->senders->self, told[sender]);
+		cs_build_ports_hear_of(builder, count, told[sender]);
 }
 
 void

@@ -139,6 +139,8 @@ struct cs_ticket {
 struct cs_ticket cs_build_tell(struct cs_builder *builder, int port);
 /* From here on the port's process sees what was told. */
 void cs_build_hear_of(struct cs_builder *builder, int port, struct cs_ticket told);
+/* From here on the first ports' processes, of so many ports, see it. */
+void cs_build_ports_hear_of(struct cs_builder *builder, int ports, struct cs_ticket told);
 /* From here on all see what each has done and waited for. */
 void cs_build_meet(struct cs_builder *builder);
 /* Senders; 1 without. */

@@ -59,6 +59,12 @@ repeat(struct cs_run *run, const struct cs_step *step)
 	return step;
 }
 
+static inline bool
+has_told(struct cs_run *run, const struct cs_step *step, bool may_wait)
+{
+	return run->senders->has_told(run->senders, step->peer, step->bytes, &run->told, may_wait);
+}
+
 /* All kinds but WAIT; HEAR waits. The result is the step before the next one. */
 static inline const struct cs_step *
 do_step(struct cs_run *run, const struct cs_step *step)
@@ -84,10 +90,10 @@ do_step(struct cs_run *run, const struct cs_step *step)
 	case CS_STEP_REPEAT:
 		return repeat(run, step);
 	case CS_STEP_TELL:
-		run->senders->tell(run->senders, step->bytes);
+		run->senders->tell(run->senders, step->bytes, run->told);
 		break;
 	case CS_STEP_HEAR:
-		run->senders->has_told(run->senders, step->peer, step->bytes, true);
+		has_told(run, step, true);
 		break;
 	case CS_STEP_WAIT:
 	case CS_STEP_KINDS:
@@ -119,7 +125,7 @@ cs_run_progress(struct cs_run *run)
 	for (const struct cs_step *step = steps + run->next; step < end; step++) {
 		run->next = (size_t)(step - steps);
 		if (step->kind == CS_STEP_HEAR) {
-			if (!run->senders->has_told(run->senders, step->peer, step->bytes, false))
+			if (!has_told(run, step, false))
 				return CS_AGAIN;
 			continue;
 		}

@@ -19,11 +19,13 @@ struct cs_senders {
 	int self;  /* this process's number */
 	/* The rank, in the group of the wire, of a node's sender. */
 	int (*rank_of)(const struct cs_senders *senders, int node, int sender);
-	/* Publishes that this process has told so many times. */
-	void (*tell)(const struct cs_senders *senders, uint64_t times);
-	/* Has another sender told so many times? With `may_wait`, waits until it has. */
+	/* Publishes that this process has told so many times, and errors found so far (enum
+	 * cs_told). */
+	void (*tell)(const struct cs_senders *senders, uint64_t times, unsigned errors);
+	/* Has another sender told so many times? Adds its errors then. With `may_wait`, waits until
+	 * it has. */
 	bool (*has_told)(const struct cs_senders *senders, int sender, uint64_t times,
-			 bool may_wait);
+			 unsigned *errors, bool may_wait);
 	void *op;      /* of these functions */
 	void *memory;  /* CS_TMP, shared by the senders of the node: `room` bytes */
 	uint64_t room;

@@ -72,9 +72,10 @@ free_slots(struct cs_node *node, struct cs_node_op *op)
 
 /* A sender that does not wait for what others have received. */
 static bool
-hear_nothing(const struct cs_senders *senders, int sender, uint64_t times, bool may_wait)
+hear_nothing(const struct cs_senders *senders, int sender, uint64_t times, unsigned *errors,
+	     bool may_wait)
 {
-	(void)senders, (void)sender, (void)times, (void)may_wait;
+	(void)senders, (void)sender, (void)times, (void)errors, (void)may_wait;
 	return true;
 }
 

@@ -14,6 +14,8 @@ cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 
 /* --- senders ---------------------------------------------------------------------------------- */
 
+#define ERRORS 4 /* word of a sender's line */
+
 /* They are spread over the node's ranks; the first is the leader. */
 static int
 local_of_sender(const struct cs_team *team, int node, int sender, int senders)
@@ -31,24 +33,28 @@ rank_of_sender(const struct cs_senders *senders, int node, int sender)
 }
 
 static void
-tell(const struct cs_senders *senders, uint64_t times)
+tell(const struct cs_senders *senders, uint64_t times, unsigned errors)
 {
 	struct cs_op *op = senders->op;
 	struct cs_hier *hier = cs_hier_of(op);
+	hier->line->word[ERRORS] = errors;
 	cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->here + times);
 }
 
 static bool
-has_told(const struct cs_senders *senders, int sender, uint64_t times, bool may_wait)
+has_told(const struct cs_senders *senders, int sender, uint64_t times, unsigned *errors,
+	 bool may_wait)
 {
 	struct cs_op *op = senders->op;
 	uint64_t step = cs_hier_now(cs_hier_of(op))->here + times;
 	int local = local_of_sender(op->team, op->team->shape.node, sender, senders->count);
-	while (!cs_node_look(&op->node, local, step)) {
+	const struct cs_line *line;
+	while (!(line = cs_node_look(&op->node, local, step))) {
 		if (!may_wait)
 			return false;
 		cs_node_wait_awaited(&op->node);
 	}
+	*errors |= (unsigned)line->word[ERRORS] & (CS_TOLD_MORE | CS_TOLD_LESS);
 	return true;
 }
 
