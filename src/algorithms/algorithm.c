@@ -118,8 +118,12 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	struct cs_param *params = row->params;
 	memcpy(params, inner->params, sizeof row->params);
 	for (int i = 0; i < inner_params; i++)
-		if (params[i].is_within_nodes)
+		if (params[i].is_within_nodes) {
+			const char *own = params[i].name;
 			params[i].meaning = "no effect, for one rank of each node is between nodes";
+			if (cs_algorithm_param(outer, own, strlen(own)) >= 0)
+				params[i].name = "unused"; /* reduce_scatter: senders */
+		}
 	memcpy(params + inner_params, outer->params, (size_t)outer_params * sizeof *params);
 	int senders = cs_algorithm_role(row, CS_ROLE_SENDERS);
 	if (senders >= 0 && !inner->has_ports)

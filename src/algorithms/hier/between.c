@@ -209,7 +209,8 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
 	/* The front of the buffer, where the result belongs, is still to be read. */
-	char *result = cs_node_is_watched(&op->node) && op->team->node.watch->between
+	bool is_idle = op->node.extras & CS_OP_SENDERS && op->senders.self;
+	char *result = is_idle || (cs_node_is_watched(&op->node) && op->team->node.watch->between)
 		       ? buffer : cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]);
 	if (!is_by_plan(op, &problem, buffer, result, reduction))
 		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, result, counts,
