@@ -297,6 +297,7 @@ cs_build_tell(struct cs_builder *builder, int port)
 		return told;
 	assert(!builder->loop.times);
 	told.times = ++builder->told[told.sender];
+	assert(told.times <= senders->most);
 	if (is_own(builder, told.sender))
 		add_for_all(builder, CS_STEP_TELL, told.times);
 	return told;

@@ -135,7 +135,7 @@ struct cs_ticket {
 	uint32_t times;
 };
 /* From here on others may see all that the port's process has done and waited for. Each process
- * tells at most ranks + 64 times. */
+ * tells at most senders->most times. */
 struct cs_ticket cs_build_tell(struct cs_builder *builder, int port);
 /* From here on the port's process sees what was told. */
 void cs_build_hear_of(struct cs_builder *builder, int port, struct cs_ticket told);

@@ -29,6 +29,7 @@ struct cs_senders {
 	void *op;      /* of these functions */
 	void *memory;  /* CS_TMP, shared by the senders of the node: `room` bytes */
 	uint64_t room;
+	uint64_t most; /* times that one tells */
 };
 
 #endif

@@ -58,28 +58,38 @@ has_told(const struct cs_senders *senders, int sender, uint64_t times, unsigned 
 	return true;
 }
 
+static uint64_t
+most_tells(const struct cs_op *op)
+{
+	return (uint64_t)op->team->shape.nodes + CS_SENDERS_MOST;
+}
+
 int
-cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory)
+cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory, uint64_t rounds)
 {
 	size_t most = (size_t)op->team->shape.ppn_min;
 	most = most < CS_SENDERS_MOST ? most : CS_SENDERS_MOST;
 	bool can = op->between && op->between->has_ports &&
-		   memory <= op->team->node.shape.area_bytes;
+		   memory <= op->team->node.shape.area_bytes &&
+		   rounds <= CS_MOST_STEPS / (most_tells(op) + 3);
 	return !can ? 1 : wanted < most ? (int)wanted : (int)most;
 }
 
 static void
-set_senders(struct cs_op *op, int count, size_t memory)
+set_senders(struct cs_op *op, const struct cs_hier_senders *senders)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_shape *shape = &op->team->shape;
-	op->senders = (struct cs_senders){ .count = count, .self = -1, .rank_of = rank_of_sender,
-					   .tell = tell, .has_told = has_told, .op = op,
-					   .room = memory };
-	for (int sender = 0; sender < count; sender++)
-		if (local_of_sender(op->team, shape->node, sender, count) == shape->local)
+	op->senders = (struct cs_senders){ .count = senders->count, .self = -1,
+					   .rank_of = rank_of_sender, .tell = tell,
+					   .has_told = has_told, .op = op, .room = senders->memory,
+					   .most = senders->never_meet ? 0 : most_tells(op) };
+	for (int sender = 0; sender < senders->count; sender++)
+		if (local_of_sender(op->team, shape->node, sender, senders->count) == shape->local)
 			op->senders.self = sender;
 	op->node.extras |= CS_OP_SENDERS;
+	hier->first_lane = 0;
+	hier->lanes = senders->are_heard ? senders->count : 1;
 	hier->drives = op->senders.self >= 0;
 }
 
@@ -97,7 +107,7 @@ driver_of(const struct cs_op *op, int lane)
 static uint64_t
 tells_of(const struct cs_op *op)
 {
-	return cs_hier_has_senders(op) ? (uint64_t)op->team->shape.nodes + CS_SENDERS_MOST : 0;
+	return cs_hier_has_senders(op) ? op->senders.most : 0;
 }
 
 /* Slots of a round. */
@@ -110,15 +120,12 @@ areas_of(struct cs_op *op)
 /* --- phases ----------------------------------------------------------------------------------- */
 
 static void
-start(struct cs_op *op, const struct cs_hier_kind *kind, int senders, size_t memory,
-      cs_phase *const *script, int first)
+start(struct cs_op *op, const struct cs_hier_kind *kind, cs_phase *const *script, int first)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	hier->kind = kind;
 	hier->line = NULL;
 	hier->step = 0;
-	if (senders > 1)
-		set_senders(op, senders, memory);
 	hier->needs_line = true;
 	hier->round = 0;
 	hier->next = hier->area = 0;
@@ -136,18 +143,18 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	      int first)
 {
 	cs_hier_set_lanes(op, 0, lanes);
-	start(op, kind, 1, 0, script, first);
+	start(op, kind, script, first);
 }
 
 void
-cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind, int senders,
-			 size_t memory, bool hears_all, cs_phase *const *script, int first)
+cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind,
+			 const struct cs_hier_senders *senders, cs_phase *const *script, int first)
 {
-	struct cs_hier *hier = cs_hier_of(op);
-	hier->first_lane = 0;
-	hier->lanes = hears_all ? senders : 1;
-	start(op, kind, senders, memory, script, first);
-	cs_node_expect(&op->node, hier->rounds, 2 + tells_of(op));
+	if (senders->count > 1)
+		set_senders(op, senders);
+	else
+		cs_hier_set_lanes(op, 0, 1);
+	start(op, kind, script, first);
 }
 
 void

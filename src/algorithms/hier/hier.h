@@ -121,16 +121,23 @@ cs_hier_has_senders(const struct cs_op *op)
 {
 	return op->node.extras & CS_OP_SENDERS;
 }
-/* Senders of a call for which `wanted` are asked: ranks of each node that drive the ports of its
- * plan, from and into the area; 1: the leader drives all. `memory`: bytes that the plan needs
- * beside, at most; the area has to have them. The same on all ranks. */
-int cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory);
+/* Ranks of each node that drive the ports of a call's plan, from and into the area. */
+struct cs_hier_senders {
+	int count;       /* 1: the leader drives all */
+	size_t memory;   /* of a slot, of round->room, for the plan beside the data; 0: none */
+	bool are_heard;  /* data comes with any of them; else all is there when the leader's steps
+			  * are over */
+	bool never_meet; /* none waits for another */
+};
 
-/* cs_hier_start with so many senders, which are two or more, and `memory`, which is in round->room.
- * `hears_all`: data comes with any of them, else all of it is there when the leader's steps are
- * over. */
-void cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind, int senders,
-			      size_t memory, bool hears_all, cs_phase *const *script, int first);
+/* The number of senders of a call of so many rounds for which `wanted` are asked, if the area has
+ * room for `memory`. The same on all ranks. */
+int cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory, uint64_t rounds);
+
+/* cs_hier_start with senders, where there are several; else by one lane. */
+void cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind,
+			      const struct cs_hier_senders *senders, cs_phase *const *script,
+			      int first);
 
 /* Sets the lanes that carry the call: `lanes` from `first` on. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);

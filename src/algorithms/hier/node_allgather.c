@@ -298,11 +298,14 @@ static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes,
 	      size_t wanted_senders)
 {
-	int senders = cs_hier_senders(op, wanted_senders, 0);
+	struct several *several = several_of(op);
 	cut_for_nodes(op, most, wire_chunk);
-	several_of(op)->first_node = senders > 1 ? op->team->shape.node : 0;
-	if (senders > 1)
-		cs_hier_start_by_senders(op, &allgather_hier, senders, 0, true, cs_hier_script,
+	const struct cs_hier_senders senders =
+		{ .count = cs_hier_senders(op, wanted_senders, 0, several->hier.rounds),
+		  .are_heard = true };
+	several->first_node = senders.count > 1 ? op->team->shape.node : 0;
+	if (senders.count > 1)
+		cs_hier_start_by_senders(op, &allgather_hier, &senders, cs_hier_script,
 					 CS_HIER_SCRIPT_ROUND);
 	else
 		cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);

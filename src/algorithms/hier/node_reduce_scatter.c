@@ -473,14 +473,14 @@ memory_of(struct cs_op *op, const struct split *split, int senders)
 static int
 count_senders(struct cs_op *op, const struct split *split, size_t wanted)
 {
-	int senders = wanted > 1 ? cs_hier_senders(op, wanted, 0) : 1;
+	int senders = wanted > 1 ? cs_hier_senders(op, wanted, 0, split->rounds) : 1;
 	while (senders > 1 && memory_of(op, split, senders) > op->team->node.shape.area_bytes)
 		senders--;
 	return senders;
 }
 
 static void
-several_nodes(struct cs_op *op, const char *send, const struct split *split, int senders)
+several_nodes(struct cs_op *op, const char *send, const struct split *split, int count)
 {
 	struct several_long *state = long_of(op);
 	size_t ranks = (size_t)op->team->shape.ranks, room = split->room;
@@ -491,14 +491,11 @@ several_nodes(struct cs_op *op, const char *send, const struct split *split, int
 	state->window = split->first;
 	state->room = room * op->call.reduction.unit;
 	state->hier.rounds = split->rounds;
-	if (senders > 1) {
-		size_t memory = memory_of(op, split, senders);
-		state->room = state->room > memory ? state->room : memory;
-		cs_hier_start_by_senders(op, &long_kind, senders, memory, false, cs_hier_script,
-					 CS_HIER_SCRIPT_ROUND);
-	} else {
-		cs_hier_start(op, &long_kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
-	}
+	const struct cs_hier_senders senders = { .count = count,
+						 .memory = count > 1
+						 ? memory_of(op, split, count) : 0 };
+	state->room = state->room > senders.memory ? state->room : senders.memory;
+	cs_hier_start_by_senders(op, &long_kind, &senders, cs_hier_script, CS_HIER_SCRIPT_ROUND);
 	cs_node_reduce_ring_init(op, &state->ring);
 }
 

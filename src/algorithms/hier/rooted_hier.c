@@ -108,21 +108,19 @@ cs_rooted_start(struct cs_op *op, const struct cs_hier_kind *kind, size_t wanted
 {
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	const struct cs_shape *shape = &op->team->shape;
-	size_t each = op->call.bytes, area = op->team->node.shape.area_bytes;
-	int senders = cs_hier_senders(op, wanted, gaps(op) + (size_t)shape->ranks);
-	if (senders > 1)
-		rooted->chunk = cs_chunks_per_part(area - gaps(op), (size_t)shape->ranks);
+	size_t each = op->call.bytes, ranks = (size_t)shape->ranks,
+	       area = op->team->node.shape.area_bytes, gap = gaps(op);
+	size_t chunk = area > gap ? cs_chunks_per_part(area - gap, ranks) : 0;
+	struct cs_hier_senders senders = { .memory = area, .are_heard = !kind->source };
+	senders.count = chunk ? cs_hier_senders(op, wanted, gap, cs_chunks_rounds(each, chunk)) : 1;
+	if (senders.count > 1)
+		rooted->chunk = chunk;
 	for (int p = 0; p < shape->ranks; p++)
 		rooted->sizes[p] = each;
-	rooted->hier.rounds = cs_chunks_rounds(each, rooted->chunk);
-	if (senders > 1)
-		cs_hier_start_by_senders(op, kind, senders, area, kind->source == NULL, script,
-					 first);
-	else
-		cs_hier_start(op, kind, 1, script, first);
-	cs_rooted_begin_rounds(op, rooted->hier.rounds, 0, each);
-	if (senders > 1)
-		op->senders.room = rooted->room += gaps(op);
+	cs_hier_start_by_senders(op, kind, &senders, script, first);
+	cs_rooted_begin_rounds(op, cs_chunks_rounds(each, rooted->chunk), 0, each);
+	if (senders.count > 1)
+		op->senders.room = rooted->room += gap;
 }
 
 bool
