@@ -52,7 +52,7 @@ TEST(senders_share_a_plan_in_any_order)
 		    cs_colls[algorithm->coll].sizes != CS_SIZES_AT_ROOT)
 			rows += check_row(algorithm, cases_wanted(60));
 	}
-	assert_int_equal(rows, 2 + 2 * 6 + 2 * 2 + 3 * 2);
+	assert_int_equal(rows, 2 + 2 * 6 + 2 * 2 + 3 * 2 + 2);
 }
 
 RUN_TESTS(NULL, NULL)

@@ -93,9 +93,8 @@ set_senders(struct cs_op *op, const struct cs_hier_senders *senders)
 	hier->drives = op->senders.self >= 0;
 }
 
-/* Local rank of a lane or, where all senders are heard, of a sender. */
-static int
-driver_of(const struct cs_op *op, int lane)
+int
+cs_hier_driver(const struct cs_op *op, int lane)
 {
 	const struct cs_team *team = op->team;
 	return cs_hier_has_senders(op)
@@ -279,7 +278,7 @@ take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 		uint64_t step = round->arrived;
 		int lane = hier->first_lane + hier->next;
 		int local = kind->source ? kind->source(op, round, lane, &step)
-					 : driver_of(op, lane);
+					 : cs_hier_driver(op, lane);
 		const struct cs_line *line = hier->line;
 		if (local != op->team->node.shape.local &&
 		    !(line = cs_node_look(&op->node, local, step)))

@@ -139,6 +139,9 @@ void cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind,
 			      const struct cs_hier_senders *senders, cs_phase *const *script,
 			      int first);
 
+/* Local rank of a lane that carries the call or, where senders are heard, of a sender. */
+int cs_hier_driver(const struct cs_op *op, int lane);
+
 /* Sets the lanes that carry the call: `lanes` from `first` on. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);
 
