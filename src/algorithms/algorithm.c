@@ -118,9 +118,18 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	struct cs_param *params = row->params;
 	memcpy(params, inner->params, sizeof row->params);
 	for (int i = 0; i < inner_params; i++)
-		if (params[i].is_within_nodes)
+		if (params[i].is_within_nodes) {
+			const char *own = params[i].name;
 			params[i].meaning = "no effect, for one rank of each node is between nodes";
+			if (cs_algorithm_param(outer, own, strlen(own)) >= 0)
+				params[i].name = "unused"; /* reduce_scatter: senders */
+		}
 	memcpy(params + inner_params, outer->params, (size_t)outer_params * sizeof *params);
+	int senders = cs_algorithm_role(row, CS_ROLE_SENDERS);
+	if (senders >= 0 && !inner->has_ports)
+		params[senders].meaning = "no effect, for the plan has one port";
+	else if (senders >= 0 && cs_colls[outer->coll].sizes == CS_SIZES_AT_ROOT)
+		params[senders].meaning = "no effect, for only the root knows the sizes";
 }
 
 static void
@@ -228,9 +237,11 @@ is_power_of_two(int number)
 }
 
 bool
-cs_algorithm_opens_wire(const struct cs_algorithm *algorithm, int nodes)
+cs_algorithm_opens_wire(const struct cs_algorithm *algorithm, int nodes, const size_t *params)
 {
-	return !algorithm->run || (algorithm->needs.everyone && nodes > 1);
+	int senders = params ? cs_algorithm_role(algorithm, CS_ROLE_SENDERS) : -1;
+	bool has_senders = senders >= 0 && params[senders] > 1;
+	return !algorithm->run || ((algorithm->needs.everyone || has_senders) && nodes > 1);
 }
 
 /* Does it make no call of the MPI once a team's leaders are connected by verbs? All but some plans
@@ -254,7 +265,7 @@ unmet_by_form(const struct cs_algorithm *algorithm, const struct cs_facts *facts
 		return CS_NOT_WITH_MESSAGES;
 	if (facts->nodes > 1 && !facts->has_progress && !is_by_verbs_alone(algorithm, facts))
 		return CS_NOT_BY_THREAD;
-	if (cs_algorithm_opens_wire(algorithm, facts->nodes))
+	if (cs_algorithm_opens_wire(algorithm, facts->nodes, NULL))
 		return "not blocking, and a plan of all ranks";
 	/* Open MPI's (4.1.4) takes messages of another call, or waits for ever. */
 	if (facts->nodes > 1 && !algorithm->inner && (exchanges & CS_SET(facts->coll)))

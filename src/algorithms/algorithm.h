@@ -23,6 +23,7 @@ enum cs_role {
 	CS_ROLE_OWN,      /* read by its algorithm only */
 	CS_ROLE_READ_ALL, /* bytes up to which a vector is reduced uncut, also in the simulator */
 	CS_ROLE_DOUBLING, /* 0: sums are in the order of ranks */
+	CS_ROLE_SENDERS,  /* ranks of a node that drive the plan; above 1: between all ranks */
 };
 
 /* A parameter a user may set after the name ("hier:host:chunk=64K") or in a rule's `with`. Bytes or
@@ -92,6 +93,8 @@ struct cs_algorithm {
 	 * builder->problem->rank, for any number of ranks, root and sizes; cs_build_refuse if the
 	 * algorithm cannot: the host then serves. */
 	void (*build)(struct cs_builder *builder);
+	/* With build: between nodes several senders may share its steps (plan/senders.h). */
+	bool has_ports;
 	/* With build: if a rank's problem is rank 0's with ranks counted from itself (which needs
 	 * blocks of one size), so is its plan, but for places and the number of copies in a row of
 	 * them. The simulator builds one plan. */
@@ -140,8 +143,9 @@ int cs_algorithm_param(const struct cs_algorithm *algorithm, const char *name, s
 /* Index of the parameter with this role; -1: none. */
 int cs_algorithm_role(const struct cs_algorithm *algorithm, enum cs_role role);
 
-/* Does it send messages between all ranks, if they are on so many nodes? */
-bool cs_algorithm_opens_wire(const struct cs_algorithm *algorithm, int nodes);
+/* Does it send messages between all ranks, if they are on so many nodes? `params`: NULL, or its
+ * values. */
+bool cs_algorithm_opens_wire(const struct cs_algorithm *algorithm, int nodes, const size_t *params);
 
 /* NULL if the needs hold, else an English phrase for an unmet one ("one rank per node"). Static
  * storage. */

@@ -413,8 +413,9 @@ begin(struct node *node, int local)
 	rank->op.node.extras |= CS_NODE_WATCHED;
 	for (int i = 0; i < CS_MAX_PARAMS; i++)
 		params[i] = algorithm->params[i].role == CS_ROLE_READ_ALL ? call->read_all
-			    /* a switch, not a size */
-			    : algorithm->params[i].high == 1 ? algorithm->params[i].fallback
+			    /* one sender; a switch, not a size */
+			    : algorithm->params[i].role == CS_ROLE_SENDERS ||
+			      algorithm->params[i].high == 1 ? algorithm->params[i].fallback
 							     : EVERYTHING;
 	algorithm->run(&rank->op, params);
 	rank->is_over = !(rank->op.node.extras & CS_OP_GOES_ON);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "coll/call.h"
 #include "plan/execute.h"
+#include "plan/senders.h"
 #include "wire/request.h"
 
 #include <stddef.h>
@@ -47,6 +48,7 @@ struct cs_op {
 	 * NULL. */
 	uint64_t arrived_ns, left_ns, waited_ns;
 	struct cs_report_row *row;
+	struct cs_senders senders; /* with CS_OP_SENDERS in node.extras */
 	/* The state of its phases: CS_OP_STATE. */
 	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];
 };
@@ -62,7 +64,8 @@ struct cs_op {
 
 /* Bits of node.extras: a script goes on; none of its phases may wait; it has memory; it is timed;
  * another script follows; its time is for a trial (run/trial.h); no other thread may step the
- * communicator's non-blocking calls meanwhile (comm/calls/icall.h). */
+ * communicator's non-blocking calls meanwhile (comm/calls/icall.h); several ranks of the node drive
+ * its plan. */
 enum {
 	CS_OP_GOES_ON = 2 * CS_NODE_WATCHED,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
@@ -70,7 +73,8 @@ enum {
 	CS_OP_TIMED = 2 * CS_OP_MEMORY,
 	CS_OP_THEN = 2 * CS_OP_TIMED,
 	CS_OP_ON_TRIAL = 2 * CS_OP_THEN,
-	CS_OP_BUSY = 2 * CS_OP_ON_TRIAL
+	CS_OP_BUSY = 2 * CS_OP_ON_TRIAL,
+	CS_OP_SENDERS = 2 * CS_OP_BUSY
 };
 static inline void
 cs_op_note(struct cs_op *op, unsigned told)

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "plan/build.h"
 #include "plan/execute.h"
+#include "plan/senders.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,8 @@ key_of(const struct cs_algorithm *algorithm, const struct cs_problem *problem)
 			       (uint64_t)problem->is_in_place << 1 | problem->is_commutative);
 	mix(key.words, problem->bytes);
 	mix(key.words, problem->unit);
+	if (problem->senders) /* the own number is the team's */
+		mix(key.words, (uint64_t)problem->senders->count);
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		mix(key.words, problem->params[i]);
 	if (problem->sizes || problem->at || problem->recv_sizes || problem->recv_at) {
@@ -172,19 +175,20 @@ find(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key
 
 /* A run of the plan in the operation's memory. */
 static struct cs_run
-run_of(struct cs_op *op, void *group, const struct cs_cached_plan *cached, const void *in,
-       void *out, const struct cs_reduction *reduction)
+run_of(struct cs_op *op, void *group, const struct cs_cached_plan *cached,
+       const struct cs_senders *senders, const void *in, void *out,
+       const struct cs_reduction *reduction)
 {
 	struct cs_team *team = op->team;
 	size_t spare = reduction && !reduction->kernel ? cached->spare : 0;
-	size_t tmp = cached->plan.tmp_bytes, requests = (size_t)cached->plan.requests *
-							sizeof(struct cs_request);
+	size_t tmp = senders ? 0 : cached->plan.tmp_bytes;
+	size_t requests = (size_t)cached->plan.requests * sizeof(struct cs_request);
 	struct cs_run run = { .plan = &cached->plan, .tag = op->tag, .host = team->host,
-			      .reduction = reduction };
+			      .reduction = reduction, .senders = senders };
 	char *memory = cs_op_memory(op, CS_OP_PLAN, tmp + spare + 64 + requests);
 	run.memory[CS_IN] = (char *)in;
 	run.memory[CS_OUT] = out;
-	run.memory[CS_TMP] = memory;
+	run.memory[CS_TMP] = senders ? senders->memory : memory;
 	run.spare = memory + tmp;
 	run.requests = (struct cs_request *)(void *)(memory + ((tmp + spare + 63) & ~(size_t)63));
 	run.wire = team->host->wire(group);
@@ -232,7 +236,8 @@ run_in_parts(struct cs_op *op, struct cs_plans *plans, void *group, const struct
 			return false;
 		}
 		if (!first)
-			its = run_of(op, group, &made, in, out, reduction);
+			its = run_of(op, group, &made, problem->senders, in, out,
+				     reduction);
 		its.plan = &made.plan;
 		its.next = 0;
 		cs_run_finish(&its);
@@ -265,7 +270,7 @@ cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group,
 			trim(plans, cached);
 		return false;
 	}
-	struct cs_run its = run_of(op, group, cached, in, out, reduction);
+	struct cs_run its = run_of(op, group, cached, problem->senders, in, out, reduction);
 	if (may_wait)
 		run(op, plans, cached, &its);
 	else

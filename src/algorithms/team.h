@@ -92,6 +92,12 @@ cs_team_is_leader(const struct cs_team *team)
 {
 	return team->shape.local == cs_team_leader(team);
 }
+/* Local rank of any node's leader: with several domains, or without lanes, the first. */
+static inline int
+cs_team_leader_of(const struct cs_team *team, int node)
+{
+	return team->lanes && team->domains == 1 ? cs_lanes_local(0, node, team->lanes) : 0;
+}
 /* Number of lanes for a call with parameter `lanes`; 0: one for each NUMA domain. */
 static inline int
 cs_team_lanes(const struct cs_team *team, size_t wanted)

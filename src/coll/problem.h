@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct cs_senders;
+
 struct cs_problem {
 	enum cs_coll coll;
 	int ranks, rank, root;
@@ -39,6 +41,8 @@ struct cs_problem {
 	bool is_commutative;    /* reductions */
 	const size_t *params;   /* the algorithm's, in its order */
 	const int *node_of;     /* by rank; NULL: unknown or one rank per node */
+	const struct cs_senders *senders; /* processes of this rank that share its steps
+					   * (plan/senders.h); NULL: one does all */
 };
 
 static inline size_t

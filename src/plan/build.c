@@ -97,9 +97,17 @@ add_to_all(struct cs_builder *builder)
 	return &plan->steps[plan->count++];
 }
 
+/* Does this process do the steps of the builder's port? */
+static bool
+is_own(const struct cs_builder *builder, int sender)
+{
+	const struct cs_senders *senders = builder->problem->senders;
+	return !senders || sender % senders->count == senders->self;
+}
+
 /* The next step, or NULL after a failure. */
 static struct cs_step *
-add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
+add_for_all(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 {
 	struct cs_plan *plan = builder->plan;
 	if (builder->status != CS_OK)
@@ -119,6 +127,13 @@ add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 	*step = (struct cs_step){ .kind = (uint8_t)kind, .request = CS_NO_REQUEST, .peer = -1,
 				  .note = builder->note, .bytes = bytes };
 	return step;
+}
+
+/* The same of the builder's port: NULL also if another sender does it. */
+static struct cs_step *
+add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
+{
+	return is_own(builder, builder->port) ? add_for_all(builder, kind, bytes) : NULL;
 }
 
 static int
@@ -164,7 +179,9 @@ message(struct cs_builder *builder, enum cs_step_kind kind, int peer, struct cs_
 	struct cs_step *step = add(builder, kind, bytes);
 	if (!step)
 		return CS_NO_REQUEST;
-	step->peer = peer;
+	const struct cs_senders *senders = builder->problem->senders;
+	step->peer = senders ? senders->rank_of(senders, peer, builder->port % senders->count)
+			     : peer;
 	step->request = take_request(builder);
 	if (kind == CS_STEP_SEND) {
 		step->from = (uint8_t)place.memory;
@@ -205,7 +222,7 @@ cs_build_wait(struct cs_builder *builder, int request)
 {
 	if (request == CS_NO_REQUEST)
 		return;
-	struct cs_step *step = add(builder, CS_STEP_WAIT, 0);
+	struct cs_step *step = add_for_all(builder, CS_STEP_WAIT, 0);
 	if (!step)
 		return;
 	step->request = request;
@@ -271,6 +288,51 @@ cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from,
 	cs_build_wait(builder, send);
 }
 
+struct cs_ticket
+cs_build_tell(struct cs_builder *builder, int port)
+{
+	const struct cs_senders *senders = builder->problem->senders;
+	struct cs_ticket told = { .sender = senders ? port % senders->count : 0 };
+	if (!senders)
+		return told;
+	assert(!builder->loop.times);
+	told.times = ++builder->told[told.sender];
+	assert(told.times <= senders->most);
+	if (is_own(builder, told.sender))
+		add_for_all(builder, CS_STEP_TELL, told.times);
+	return told;
+}
+
+void
+cs_build_hear_of(struct cs_builder *builder, int port, struct cs_ticket told)
+{
+	const struct cs_senders *senders = builder->problem->senders;
+	if (!senders || !is_own(builder, port) || told.sender == senders->self)
+		return;
+	struct cs_step *step = add_for_all(builder, CS_STEP_HEAR, told.times);
+	if (step)
+		step->peer = told.sender;
+}
+
+void
+cs_build_ports_hear_of(struct cs_builder *builder, int ports, struct cs_ticket told)
+{
+	int senders = cs_build_senders(builder);
+	for (int port = 0; port < ports && port < senders; port++)
+		cs_build_hear_of(builder, port, told);
+}
+
+void
+cs_build_meet(struct cs_builder *builder)
+{
+	int count = cs_build_senders(builder);
+	struct cs_ticket told[CS_SENDERS_MOST];
+	for (int sender = 0; count > 1 && sender < count; sender++)
+		told[sender] = cs_build_tell(builder, sender);
+	for (int sender = 0; count > 1 && sender < count; sender++)
+		cs_build_ports_hear_of(builder, count, told[sender]);
+}
+
 void
 cs_build_repeat(struct cs_builder *builder, size_t times, size_t stride, uint32_t rounds)
 {
@@ -287,8 +349,8 @@ cs_build_repeated(struct cs_builder *builder)
 	size_t length = builder->plan->count - builder->loop_start;
 	assert(builder->status != CS_OK || builder->loop_requests == builder->plan->requests -
 	       builder->free_count);
-	struct cs_step *step = length && loop.times > 1 ? add(builder, CS_STEP_REPEAT, loop.bytes)
-							: NULL;
+	struct cs_step *step = length && loop.times > 1
+			       ? add_for_all(builder, CS_STEP_REPEAT, loop.bytes) : NULL;
 	builder->loop.times = 0; /* up to its last step, which is in its part */
 	if (!step)
 		return;
@@ -373,6 +435,8 @@ cs_builder_finish(struct cs_builder *builder)
 {
 	struct cs_plan *plan = builder->plan;
 	cs_build_wait_all(builder);
+	assert(!builder->problem->senders ||
+	       plan->tmp_bytes <= builder->problem->senders->room);
 	free(builder->free_requests);
 	builder->free_requests = NULL;
 	if (builder->status != CS_OK) {

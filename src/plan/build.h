@@ -11,6 +11,7 @@
 
 #include "coll/problem.h"
 #include "plan/plan.h"
+#include "plan/senders.h"
 
 #define CS_NO_REQUEST (-1)
 
@@ -36,6 +37,8 @@ struct cs_part {
 struct cs_builder {
 	const struct cs_problem *problem; /* problem->rank is the rank that is built for */
 	uint32_t note;                    /* goes into every step: set it to the round */
+	int port;                         /* of the steps that are added: several senders share
+					   * a plan by ports (plan/senders.h). 0 at first */
 	size_t most;                      /* steps; one more is NO_MEMORY. 0: as many as fit. Set
 					   * before build() */
 	struct cs_step_counts *counts;    /* set before build(): steps are counted here and none is
@@ -53,6 +56,7 @@ struct cs_builder {
 	int free_count, free_room;
 	enum cs_status status;
 	const char *refused; /* UNSUPPORTED: why */
+	uint32_t told[CS_SENDERS_MOST]; /* by sender: how often it has told so far */
 };
 
 /* `plan` is ready after cs_builder_finish. */
@@ -120,6 +124,31 @@ void cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_p
 /* Sends and receives at once, and waits for both. */
 void cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from,
 		       size_t send_bytes, int from_peer, struct cs_place to, size_t recv_bytes);
+
+/* --- several senders --------------------------------------------------------------------------
+ *
+ * Steps of two ports may be those of two processes, which do not wait for each other but here.
+ * Without senders (problem->senders) nothing is added. Not within a loop. */
+
+struct cs_ticket {
+	int sender;
+	uint32_t times;
+};
+/* From here on others may see all that the port's process has done and waited for. Each process
+ * tells at most senders->most times. */
+struct cs_ticket cs_build_tell(struct cs_builder *builder, int port);
+/* From here on the port's process sees what was told. */
+void cs_build_hear_of(struct cs_builder *builder, int port, struct cs_ticket told);
+/* From here on the first ports' processes, of so many ports, see it. */
+void cs_build_ports_hear_of(struct cs_builder *builder, int ports, struct cs_ticket told);
+/* From here on all see what each has done and waited for. */
+void cs_build_meet(struct cs_builder *builder);
+/* Senders; 1 without. */
+static inline int
+cs_build_senders(const struct cs_builder *builder)
+{
+	return builder->problem->senders ? builder->problem->senders->count : 1;
+}
 
 /* --- loops ------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,8 @@
 /* plan/execute.c — does a plan's steps on a wire, one after the other. */
 #include "plan/execute.h"
 
+#include "plan/senders.h"
+
 #include <string.h>
 
 size_t
@@ -57,7 +59,13 @@ repeat(struct cs_run *run, const struct cs_step *step)
 	return step;
 }
 
-/* All kinds but WAIT. The result is the step before the next one. */
+static inline bool
+has_told(struct cs_run *run, const struct cs_step *step, bool may_wait)
+{
+	return run->senders->has_told(run->senders, step->peer, step->bytes, &run->told, may_wait);
+}
+
+/* All kinds but WAIT; HEAR waits. The result is the step before the next one. */
 static inline const struct cs_step *
 do_step(struct cs_run *run, const struct cs_step *step)
 {
@@ -81,6 +89,12 @@ do_step(struct cs_run *run, const struct cs_step *step)
 		break;
 	case CS_STEP_REPEAT:
 		return repeat(run, step);
+	case CS_STEP_TELL:
+		run->senders->tell(run->senders, step->bytes, run->told);
+		break;
+	case CS_STEP_HEAR:
+		has_told(run, step, true);
+		break;
 	case CS_STEP_WAIT:
 	case CS_STEP_KINDS:
 		break;
@@ -110,6 +124,11 @@ cs_run_progress(struct cs_run *run)
 	const struct cs_step *steps = run->plan->steps, *end = steps + run->plan->count;
 	for (const struct cs_step *step = steps + run->next; step < end; step++) {
 		run->next = (size_t)(step - steps);
+		if (step->kind == CS_STEP_HEAR) {
+			if (!has_told(run, step, false))
+				return CS_AGAIN;
+			continue;
+		}
 		if (step->kind != CS_STEP_WAIT) {
 			step = do_step(run, step);
 			continue;

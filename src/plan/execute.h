@@ -19,6 +19,7 @@ struct cs_run {
 	unsigned told;               /* by what came so far: bits of enum cs_told */
 	const struct cs_host *host;
 	const struct cs_reduction *reduction; /* NULL: the plan reduces nothing */
+	const struct cs_senders *senders;     /* of the plan; NULL: it has none */
 	char *memory[CS_MEMORIES];
 	char *spare;
 	size_t next; /* step */

@@ -43,6 +43,9 @@ enum cs_step_kind {
 	CS_STEP_REPEAT, /* the `length` steps before it again, `times` times in all; each time
 			 * places in CS_IN and CS_OUT are `bytes` further, and `note` is added to
 			 * their notes. Loops do not nest */
+	/* With several senders (plan/senders.h); they stand in no loop. */
+	CS_STEP_TELL,   /* others may see what was done so far; for the `bytes`-th time */
+	CS_STEP_HEAR,   /* until sender `peer` has told `bytes` times */
 	CS_STEP_KINDS,
 };
 

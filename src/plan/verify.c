@@ -63,7 +63,7 @@ complain_at(struct stage *stage, const struct actor *actor, const char *what)
 	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce" };
 	const struct cs_step *step = &actor->plan->steps[actor->next];
 	return complain(stage, "rank %d step %zu (%s, peer %d, %zu bytes): %s",
-			actor->problem->rank, actor->next, step->kind < CS_STEP_KINDS
+			actor->problem->rank, actor->next, step->kind <= CS_STEP_REDUCE
 			? kinds[step->kind] : "?", step->peer, step->bytes, what);
 }
 

@@ -20,13 +20,24 @@ leave_to_host(struct cs_choice *choice, const char *reason)
 	choice->is_belief = false;
 }
 
+/* For a call whose ranks have no wire between all of them. */
+static void
+be_one_sender(struct cs_choice *choice)
+{
+	int senders = choice->algorithm ? cs_algorithm_role(choice->algorithm, CS_ROLE_SENDERS)
+					: -1;
+	if (senders >= 0)
+		choice->params[senders] = 1;
+}
+
 bool cs_messages_progress;
 
 const char *
 cs_selection_open(struct cs_selection *selection, const struct cs_choice *choice)
 {
 	bool sends = choice->algorithm && cs_algorithm_opens_wire(choice->algorithm,
-								  selection->team->shape.nodes);
+								  selection->team->shape.nodes,
+								  choice->params);
 	const char *refused = sends ? selection->team->host->open(selection->team->everyone) : NULL;
 	/* The leaders are all ranks: epochs' exchanges may begin. */
 	if (sends && !refused && selection->team->shape.ppn_max == 1)
@@ -141,7 +152,10 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	/* If the algorithm sends messages between all ranks, open the wire for them now: a choice
 	 * is made in the same call on all ranks. */
 	const char *refused = cs_selection_open(selection, &cached->choice);
-	if (refused)
+	if (refused && !cached->choice.algorithm->needs.everyone &&
+	    cs_algorithm_role(cached->choice.algorithm, CS_ROLE_SENDERS) >= 0)
+		be_one_sender(&cached->choice);
+	else if (refused)
 		leave_to_host(&cached->choice, refused);
 	cs_selection_compose(cached);
 	/* A class whose place is taken again and again would be tried anew each time, and a sum's
@@ -188,6 +202,7 @@ cs_selection_choose_nonblocking(struct cs_selection *selection, enum cs_coll col
 	cs_float_hold(&floats);
 	cached = place_of(cached_choices, &is_free);
 	ask(selection, cached, &facts, order);
+	be_one_sender(&cached->choice); /* no wire can be opened in such a call */
 	if (selection->left >> coll & 1)
 		leave_to_host(&cached->choice,
 			      selection->cached_choices[coll].cached[0].choice.reason);

@@ -70,6 +70,15 @@ free_slots(struct cs_node *node, struct cs_node_op *op)
 	op->ring.after = node->shared_after = 0;
 }
 
+/* A sender that does not wait for what others have received. */
+static bool
+hear_nothing(const struct cs_senders *senders, int sender, uint64_t times, unsigned *errors,
+	     bool may_wait)
+{
+	(void)senders, (void)sender, (void)times, (void)errors, (void)may_wait;
+	return true;
+}
+
 void
 fault_after(struct run *run, int rank, struct part *part)
 {
@@ -81,6 +90,8 @@ fault_after(struct run *run, int rank, struct part *part)
 		atomic_store(&node->self->area_done[kind], (number + 1) << CS_STEP_BITS);
 	if (run->setting.fault == PENDING_LOST && rank == 1)
 		lose_pending(part);
+	if (run->setting.fault == SENDER_DEAF && part->op.node.extras & CS_OP_SENDERS)
+		part->op.senders.has_told = hear_nothing;
 	if (run->setting.fault == SLOT_TOO_EARLY)
 		free_slots(node, &part->op.node);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS],
-	 run_at_once[CS_MOST_ROWS][WORLD_MOST + 1];
+	 run_at_once[CS_MOST_ROWS][WORLD_MOST + 1], run_by_senders[CS_MOST_ROWS];
 
 struct cs_facts
 run_facts(const struct world *world, enum cs_coll coll, bool is_commutative)
@@ -116,6 +116,9 @@ end(struct run *run, int rank, int call)
 	part->is_over = true;
 	part->is_left = part->op.node.outcome.bits & CS_OUTCOME_LEFT;
 	part->is_refused = part->op.node.outcome.bits & (CS_OUTCOME_LEFT | CS_OUTCOME_REFUSED);
+	if (part->op.node.extras & CS_OP_SENDERS && !part->is_refused &&
+	    is_listed(spec->algorithm))
+		run_by_senders[cs_algorithm_number(spec->algorithm)]++;
 	if (wrong)
 		run_fail(run, "; rank %d %s in call %d: %s %s root %d %zu bytes%s", rank, wrong,
 			 call, cs_colls[spec->coll].name, spec->algorithm->name, spec->root,

@@ -25,6 +25,7 @@ enum fault {
 	REFUSED_BY_ONE,
 	TICKET_LOST,
 	COUNTER_TOO_EARLY,
+	SENDER_DEAF,
 	FAULTS
 };
 
@@ -47,6 +48,8 @@ struct setting {
 	bool are_scripts; /* on the node's memory: multicast is none of them, whose root waits for
 			   * all */
 	bool has_one_root;
+	size_t senders; /* of plans between nodes, where their ports may have several; 0: as chance
+			 * wants */
 	size_t each; /* bytes of each block or vector, from rank 0, no parameter given and not in
 		      * place; 0: as chance wants */
 	/* Ranks begin in this order, each when those before it can do nothing more; NULL: as chance
@@ -80,6 +83,9 @@ enum placement run_placement(const struct world *world);
 extern unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS];
 /* How often it has served a small call at once on a rank: by row, and ranks. */
 extern unsigned run_at_once[CS_MOST_ROWS][WORLD_MOST + 1];
+/* How often several ranks of a node were its plan's senders, and none was refused: by row, over
+ * ranks. */
+extern unsigned run_by_senders[CS_MOST_ROWS];
 
 /* Makes the ranks and their calls. */
 void run_make(struct run *run, const struct setting *setting);

@@ -169,6 +169,9 @@ spec_make(struct run *run, struct spec *spec, const struct cs_algorithm *algorit
 		spec->inner++;
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		spec->params[i] = any_value(run, &algorithm->params[i]);
+	int senders = cs_algorithm_role(algorithm, CS_ROLE_SENDERS);
+	if (senders >= 0 && run->setting.senders)
+		spec->params[senders] = run->setting.senders;
 	if (run->setting.each)
 		make_plain(run, spec);
 	if (run->setting.refuses)

@@ -17,7 +17,8 @@ struct planted {
 	int least; /* cases that go wrong */
 	int cases; /* on one node many calls are plans, which ask for no done word */
 	bool refuses;
-	/* NULL: any; else of calls of this one only, on two nodes of three ranks. */
+	/* NULL: any; else of calls of this one only, on two nodes of three ranks; several
+	 * senders: on seven of two. */
 	const char *name;
 	enum cs_coll coll;
 };
@@ -52,6 +53,8 @@ static const struct planted faults[] = {
 	  150, 2, 20, false, "hier:opportunistic", CS_ALLTOALL },
 	{ "a counter that grows before its data is there", COUNTER_TOO_EARLY, true, 1, false, 4,
 	  150, 2, 20, false, "hier:opportunistic", CS_ALLTOALLV },
+	{ "a sender that does not wait for the others", SENDER_DEAF, true, 1, false, 4, 2000, 2, 20,
+	  false, "hier:bruck", CS_ALLGATHER },
 };
 
 /* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no
@@ -93,6 +96,7 @@ wrong_cases(const struct planted *planted, enum fault fault)
 		setting.is_starving = planted->is_starving;
 		setting.most_bytes = planted->most_bytes;
 		setting.fault = fault;
+		setting.senders = planted->fault == SENDER_DEAF ? 2 : 0;
 		setting.refuses = planted->refuses;
 		setting.most_steps = MOST_STEPS;
 		if (planted->name) {
@@ -100,7 +104,9 @@ wrong_cases(const struct planted *planted, enum fault fault)
 			for (int call = 0; call < setting.calls; call++)
 				called[call] = cs_algorithm_by_name(planted->coll, planted->name);
 			setting.algorithms = called;
-			memcpy(setting.sizes, (int[]){ 3, 3, 0 }, 3 * sizeof(int));
+			int nodes = setting.senders ? 7 : 2, size = setting.senders ? 2 : 3;
+			for (int node = 0; node <= nodes; node++)
+				setting.sizes[node] = node < nodes ? size : 0;
 			setting.cyclic = false;
 		}
 		wrong += goes_wrong(run, &setting);

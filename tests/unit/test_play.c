@@ -37,8 +37,9 @@ play(enum cs_coll coll, const char *name, const struct cs_sim_call *shape, bool 
 	assert_non_null(algorithm);
 	memset(played, 0, sizeof *played);
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		params[i] = zero && !strcmp(zero, algorithm->params[i].name)
-			    ? 0 : algorithm->params[i].fallback;
+		params[i] = zero && !strcmp(zero, algorithm->params[i].name) ? 0
+			    : algorithm->params[i].role != CS_ROLE_SENDERS || shape->ppn < 3
+			    ? algorithm->params[i].fallback : (size_t)shape->ppn - 1;
 	const struct cs_play_options options = { .params = params, .moves = moves, .deaf = deaf };
 	call.coll = coll;
 	call.is_commutative = true;

@@ -6,6 +6,8 @@
  * In round i a rank sends block self - i to the next rank and block self + i to the one before it.
  * p even: in the last round blocks go up only.
  *
+ * With two senders (plan/senders.h) each of them has one direction, and they never meet.
+ *
  * Cost: ceil((p - 1) / 2) rounds; each rank receives every block but its own once. For large blocks
  * on a network that carries a message each way at a time to and from two neighbours. */
 #include "algorithms/algorithm.h"
@@ -36,11 +38,15 @@ build(struct cs_builder *builder)
 	for (int round = 0; round < up; round++) {
 		builder->note = (uint32_t)round;
 		start_recv(builder, left, (left + p - round) % p);
+		builder->port = 1;
 		if (round < down)
 			start_recv(builder, right, (right + round) % p);
+		builder->port = 0;
 		start_send(builder, right, (self + p - round) % p);
+		builder->port = 1;
 		if (round < down)
 			start_send(builder, left, (self + round) % p);
+		builder->port = 0;
 		cs_build_wait_all(builder);
 	}
 }
@@ -50,4 +56,5 @@ const struct cs_algorithm cs_algorithm_allgather_two_way_ring = {
 	.name = "two-way-ring",
 	.summary = "blocks travel both ways round the ring, each half way",
 	.build = build,
+	.has_ports = true,
 };

@@ -3,15 +3,16 @@
  * (seed 002, 3.7.3) the other nodes are dealt to them. One node: each rank reads its pieces out of
  * its peers' rings. */
 #include "algorithms/algorithm.h"
+#include "algorithms/hier/hier.h"
 #include "algorithms/hier/node_alltoall.h"
 
 /* Parameters. */
-enum { CMA_MIN, LANES };
+enum { CMA_MIN, LANES, SENDERS };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_node_alltoall(op, params[CMA_MIN], params[LANES]);
+	cs_node_alltoall(op, params[CMA_MIN], params[LANES], params[SENDERS]);
 }
 
 static bool
@@ -28,7 +29,8 @@ const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
 	.params = { [CMA_MIN] = CS_CMA_MIN,
 		    [LANES] = { "lanes", "ranks of a node that send to, and hear, the other "
 					 "nodes; " CS_LANES_ZERO, 1, 0,
-				CS_LANES } },
+				CS_LANES },
+		    [SENDERS] = CS_HIER_SENDERS },
 	.composes = true,
 	.fast = fast,
 	.run = run,

@@ -37,5 +37,6 @@ const struct cs_algorithm cs_algorithm_alltoall_pairwise = {
 	.name = "pairwise",
 	.summary = "p - 1 exchanges, one after another",
 	.build = build,
+	.has_ports = true,
 	.cost = cost,
 };

@@ -38,5 +38,6 @@ const struct cs_algorithm cs_algorithm_alltoall_scattered = {
 			    "most sends, and most receives, under way (0: all)",
 			    0, 0, CS_PAIRS_WINDOW } },
 	.build = build,
+	.has_ports = true,
 	.cost = cost,
 };

@@ -35,5 +35,6 @@ const struct cs_algorithm cs_algorithm_bcast_chain = {
 	.summary = "each rank passes the vector to the next in segments",
 	.params = CS_PIPE_PARAMS(65536),
 	.build = build,
+	.has_ports = true,
 	.cost = cost,
 };

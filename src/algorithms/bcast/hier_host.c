@@ -165,7 +165,9 @@ static void
 between(struct cs_op *op, struct cs_hier_round *round)
 {
 	const struct several *several = CS_OP_STATE(struct several, op);
-	size_t first, part = cs_slice(round->count, 1, several->hier.lanes, op->team->lane, &first);
+	size_t first = 0, part = round->count;
+	if (!cs_hier_has_senders(op))
+		part = cs_slice(round->count, 1, several->hier.lanes, op->team->lane, &first);
 	if (part)
 		cs_between_bcast(op, round->area[0] + first, part, several->root_node);
 }
@@ -192,7 +194,7 @@ source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *
 {
 	const struct several *several = CS_OP_STATE(struct several, op);
 	if (!several->is_root_node)
-		return op->team->lane_local[lane];
+		return cs_hier_driver(op, lane);
 	*step = round->here;
 	return several->root_local;
 }
@@ -208,11 +210,12 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 {
 	const struct several *several = CS_OP_STATE(struct several, op);
 	size_t first = 0, part = round->count; /* at the root's node it is there as a whole */
-	if (!several->is_root_node)
+	bool is_last = lane + 1 == several->hier.lanes;
+	if (!several->is_root_node && !cs_hier_has_senders(op))
 		part = cs_slice(round->count, 1, several->hier.lanes, lane, &first);
-	else if (lane)
-		return;
 	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
+	if ((several->is_root_node || cs_hier_has_senders(op)) && !is_last)
+		return;
 	cs_copy_result(op, op->call.recv.base + round->at + first, round->area[0] + first, part);
 }
 
@@ -248,7 +251,7 @@ static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, 
 						.take = take_told };
 
 static __attribute__((noinline)) void
-several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
+several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t wanted_senders)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -261,12 +264,19 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 	several->is_root_node = shape->node == several->root_node;
 	several->hier.rounds = cs_chunks_rounds(call->bytes, several->chunk);
 	cs_node_expect(&op->node, several->hier.rounds, 2);
-	cs_hier_start_by_lanes(op, &bcast_hier, call->bytes, wanted_lanes);
+	const struct cs_hier_senders senders =
+		{ .count = cs_hier_senders(op, wanted_senders, 0, 0),
+		  .are_heard = true, .never_meet = true };
+	if (senders.count > 1)
+		cs_hier_start_by_senders(op, &bcast_hier, &senders, cs_hier_script,
+					 CS_HIER_SCRIPT_ROUND);
+	else
+		cs_hier_start_by_lanes(op, &bcast_hier, call->bytes, wanted_lanes);
 	several->hier.needs_line = several->is_root || several->hier.drives;
 }
 
 /* Parameters. */
-enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN, BARRIER };
+enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN, BARRIER, SENDERS };
 
 static bool
 fast(struct cs_op *op, const size_t *params)
@@ -287,7 +297,7 @@ run(struct cs_op *op, const size_t *params)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	if (team->shape.nodes > 1)
-		several_nodes(op, params[WIRE_CHUNK], params[LANES]);
+		several_nodes(op, params[WIRE_CHUNK], params[LANES], params[SENDERS]);
 	else if (team->shape.rank == call->root)
 		node_root(op, params[CHUNK], params[CMA_MIN]);
 	else
@@ -309,7 +319,8 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 		    [LANES] = { "lanes", "ranks of a node that drive the wire with large "
 					 "messages; " CS_LANES_ZERO, 2, 0,
 				CS_LANES },
-		    [CMA_MIN] = CS_CMA_MIN, [BARRIER] = CS_NODE_BARRIERS },
+		    [CMA_MIN] = CS_CMA_MIN, [BARRIER] = CS_NODE_BARRIERS,
+		    [SENDERS] = CS_HIER_SENDERS },
 	.composes = true,
 	.fast = fast,
 	.run = run,

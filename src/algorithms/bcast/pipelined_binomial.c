@@ -41,5 +41,6 @@ const struct cs_algorithm cs_algorithm_bcast_pipelined_binomial = {
 	.summary = "binomial tree, the vector in segments",
 	.params = CS_PIPE_PARAMS(32768),
 	.build = build,
+	.has_ports = true,
 	.cost = cost,
 };

@@ -5,15 +5,16 @@
  * In gatherv only the root knows all sizes: each rank publishes its own on its node (seed 002,
  * SharedCnts), and the leaders agree on the number of rounds. */
 #include "algorithms/algorithm.h"
+#include "algorithms/hier/hier.h"
 #include "algorithms/hier/rooted.h"
 
 /* Parameters. */
-enum { CMA_MIN };
+enum { CMA_MIN, SENDERS };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_rooted_gather(op, op->call.coll == CS_GATHER, params[CMA_MIN]);
+	cs_rooted_gather(op, op->call.coll == CS_GATHER, params[CMA_MIN], params[SENDERS]);
 }
 
 static bool
@@ -28,7 +29,7 @@ const struct cs_algorithm cs_algorithm_gather_hier_host = {
 	.summary = "blocks side by side in node memory, host gatherv between leaders, the root "
 		   "copies out",
 	.needs = { .several_per_node = true },
-	.params = { [CMA_MIN] = CS_CMA_MIN },
+	.params = { [CMA_MIN] = CS_CMA_MIN, [SENDERS] = CS_HIER_SENDERS },
 	.composes = true,
 	.fast = fast,
 	.run = run,

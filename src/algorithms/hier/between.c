@@ -12,7 +12,9 @@ problem_of(const struct cs_op *op, enum cs_coll coll, size_t bytes, int root)
 	const struct cs_shape *shape = &op->team->shape;
 	return (struct cs_problem){ .coll = coll, .ranks = shape->nodes, .rank = shape->node,
 				    .root = root, .unit = 1, .bytes = bytes, .is_commutative = true,
-				    .params = op->between_params };
+				    .params = op->between_params,
+				    .senders = op->node.extras & CS_OP_SENDERS
+					       ? &op->senders : NULL };
 }
 
 /* Starts the problem by the plan. False: no plan, or its algorithm refuses, on all nodes alike; the
@@ -22,14 +24,20 @@ static bool
 is_by_plan(struct cs_op *op, const struct cs_problem *problem, const void *in, void *out,
 	   const struct cs_reduction *reduction)
 {
-	if (!op->between)
-		return false;
+	struct cs_team *team = op->team;
+	bool has_senders = op->node.extras & CS_OP_SENDERS;
+	if (!op->between) /* the leader alone is at the host */
+		return has_senders && op->senders.self;
 	if (cs_node_is_watched(&op->node) && cs_counted_between(op, problem))
 		return true;
-	if (cs_plans_start(op, &op->team->lane_plans, op->team->leaders, op->between, problem, in,
-			   out, reduction))
+	if (has_senders ? cs_plans_start(op, &team->lane_plans, team->everyone, op->between,
+					 problem, in, out, reduction)
+			: cs_plans_start(op, &team->lane_plans, team->leaders, op->between, problem,
+					 in, out, reduction))
 		return true;
 	op->between = NULL;
+	if (has_senders && op->senders.self)
+		return true;
 	if (!(op->node.extras & CS_OP_NONBLOCKING) || cs_between_is_turn(op))
 		return false;
 	op->under_way = CS_UNDER_WAY_LATER;
@@ -201,7 +209,8 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
 	/* The front of the buffer, where the result belongs, is still to be read. */
-	char *result = cs_node_is_watched(&op->node) && op->team->node.watch->between
+	bool is_idle = op->node.extras & CS_OP_SENDERS && op->senders.self;
+	char *result = is_idle || (cs_node_is_watched(&op->node) && op->team->node.watch->between)
 		       ? buffer : cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]);
 	if (!is_by_plan(op, &problem, buffer, result, reduction))
 		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, result, counts,

@@ -12,15 +12,119 @@ cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 	hier->drives = op->team->lane >= first && op->team->lane < first + lanes;
 }
 
-void
-cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script,
-	      int first)
+/* --- senders ---------------------------------------------------------------------------------- */
+
+#define ERRORS 4 /* word of a sender's line */
+
+/* They are spread over the node's ranks; the first is the leader. */
+static int
+local_of_sender(const struct cs_team *team, int node, int sender, int senders)
+{
+	int locals = cs_team_node_size(team, node);
+	return (cs_team_leader_of(team, node) + sender * locals / senders) % locals;
+}
+
+static int
+rank_of_sender(const struct cs_senders *senders, int node, int sender)
+{
+	const struct cs_team *team = ((const struct cs_op *)senders->op)->team;
+	int local = local_of_sender(team, node, sender, senders->count);
+	return team->shape.order[team->shape.first[node] + local];
+}
+
+static void
+tell(const struct cs_senders *senders, uint64_t times, unsigned errors)
+{
+	struct cs_op *op = senders->op;
+	struct cs_hier *hier = cs_hier_of(op);
+	hier->line->word[ERRORS] = errors;
+	cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->here + times);
+}
+
+static bool
+has_told(const struct cs_senders *senders, int sender, uint64_t times, unsigned *errors,
+	 bool may_wait)
+{
+	struct cs_op *op = senders->op;
+	uint64_t step = cs_hier_now(cs_hier_of(op))->here + times;
+	int local = local_of_sender(op->team, op->team->shape.node, sender, senders->count);
+	const struct cs_line *line;
+	while (!(line = cs_node_look(&op->node, local, step))) {
+		if (!may_wait)
+			return false;
+		cs_node_wait_awaited(&op->node);
+	}
+	*errors |= (unsigned)line->word[ERRORS] & (CS_TOLD_MORE | CS_TOLD_LESS);
+	return true;
+}
+
+static uint64_t
+most_tells(const struct cs_op *op)
+{
+	return (uint64_t)op->team->shape.nodes + CS_SENDERS_MOST;
+}
+
+int
+cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory, uint64_t rounds)
+{
+	size_t most = (size_t)op->team->shape.ppn_min;
+	most = most < CS_SENDERS_MOST ? most : CS_SENDERS_MOST;
+	bool can = op->between && op->between->has_ports &&
+		   memory <= op->team->node.shape.area_bytes &&
+		   rounds <= CS_MOST_STEPS / (most_tells(op) + 3);
+	return !can ? 1 : wanted < most ? (int)wanted : (int)most;
+}
+
+static void
+set_senders(struct cs_op *op, const struct cs_hier_senders *senders)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	op->senders = (struct cs_senders){ .count = senders->count, .self = -1,
+					   .rank_of = rank_of_sender, .tell = tell,
+					   .has_told = has_told, .op = op, .room = senders->memory,
+					   .most = senders->never_meet ? 0 : most_tells(op) };
+	for (int sender = 0; sender < senders->count; sender++)
+		if (local_of_sender(op->team, shape->node, sender, senders->count) == shape->local)
+			op->senders.self = sender;
+	op->node.extras |= CS_OP_SENDERS;
+	hier->first_lane = 0;
+	hier->lanes = senders->are_heard ? senders->count : 1;
+	hier->drives = op->senders.self >= 0;
+}
+
+int
+cs_hier_driver(const struct cs_op *op, int lane)
+{
+	const struct cs_team *team = op->team;
+	return cs_hier_has_senders(op)
+	       ? local_of_sender(team, team->shape.node, lane, op->senders.count)
+	       : team->lane_local[lane];
+}
+
+/* Steps of a round between `here` and `arrived`, which senders tell (plan/build.h). */
+static uint64_t
+tells_of(const struct cs_op *op)
+{
+	return cs_hier_has_senders(op) ? op->senders.most : 0;
+}
+
+/* Slots of a round. */
+static int
+areas_of(struct cs_op *op)
+{
+	return cs_hier_of(op)->kind->areas + (cs_hier_has_senders(op) && op->senders.room);
+}
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+static void
+start(struct cs_op *op, const struct cs_hier_kind *kind, cs_phase *const *script, int first)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	hier->kind = kind;
 	hier->line = NULL;
 	hier->step = 0;
-	cs_hier_set_lanes(op, 0, lanes);
 	hier->needs_line = true;
 	hier->round = 0;
 	hier->next = hier->area = 0;
@@ -29,9 +133,28 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	op->under_way = CS_UNDER_WAY_NOTHING;
 	hier->again = script + first;
 	cs_op_start(op, script);
+	int areas = areas_of(op) ? areas_of(op) : 1;
 	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve_area(&op->node,
-				     (uint64_t)((kind->areas ? kind->areas : 1) * (1 + kind->lag)));
+		cs_node_reserve_area(&op->node, (uint64_t)(areas * (1 + kind->lag)));
+}
+
+void
+cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script,
+	      int first)
+{
+	cs_hier_set_lanes(op, 0, lanes);
+	start(op, kind, script, first);
+}
+
+void
+cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind,
+			 const struct cs_hier_senders *senders, cs_phase *const *script, int first)
+{
+	if (senders->count > 1)
+		set_senders(op, senders);
+	else
+		cs_hier_set_lanes(op, 0, 1);
+	start(op, kind, script, first);
 }
 
 void
@@ -65,7 +188,8 @@ plant(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_shape *shape = &op->team->shape;
-	if (!hier->kind->grow || hier->lanes > 1 || shape->levels.count < 2)
+	if (!hier->kind->grow || hier->lanes > 1 || cs_hier_has_senders(op) ||
+	    shape->levels.count < 2)
 		return;
 	hier->tree = cs_op_memory(op, CS_OP_TREE, sizeof *hier->tree);
 	cs_tree_begin(hier->tree, &shape->levels, CS_TREE_ALIKE, shape->local,
@@ -80,6 +204,7 @@ cs_hier_begin_round(struct cs_op *op)
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_kind *kind = hier->kind;
 	struct cs_hier_round *round = cs_hier_now(hier);
+	int areas = areas_of(op);
 	if (!cs_hier_is_brought(hier))
 		return CS_OK;
 	if (!hier->is_laid_out) {
@@ -88,12 +213,15 @@ cs_hier_begin_round(struct cs_op *op)
 		round->arrived = hier->step + 2;
 		if (kind->lay_out)
 			kind->lay_out(op, round);
+		round->arrived += tells_of(op);
 		hier->is_laid_out = true;
 	}
-	for (; hier->area < kind->areas; hier->area++)
+	for (; hier->area < areas; hier->area++)
 		if (!(round->area[hier->area] = cs_node_try_area(&op->node, round->room)))
 			return CS_AGAIN;
 	round->turn = cs_node_area_turn(&op->node);
+	if (cs_hier_has_senders(op) && areas)
+		op->senders.memory = round->area[areas - 1];
 	plant(op);
 	hier->area = 0;
 	hier->is_laid_out = false;
@@ -111,7 +239,8 @@ void
 cs_hier_is_here(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
-	if (!(hier->by_tree & CS_HIER_MEET) && (hier->lanes > 1 || !hier->drives))
+	if (!(hier->by_tree & CS_HIER_MEET) &&
+	    (hier->lanes > 1 || !hier->drives || cs_hier_has_senders(op)))
 		cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->here);
 }
 
@@ -181,7 +310,7 @@ take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 		uint64_t step = round->arrived;
 		int lane = hier->first_lane + hier->next;
 		int local = kind->source ? kind->source(op, round, lane, &step)
-					 : op->team->lane_local[lane];
+					 : cs_hier_driver(op, lane);
 		const struct cs_line *line = hier->line;
 		if (local != op->team->node.shape.local &&
 		    !(line = cs_node_look(&op->node, local, step)))
@@ -225,8 +354,8 @@ cs_hier_next(struct cs_op *op)
 	const struct cs_hier_round *taken = cs_hier_taken(hier);
 	if (cs_hier_is_brought(hier))
 		hier->step = cs_hier_now(hier)->arrived;
-	if (taken && hier->kind->areas)
-		cs_node_area_done(&op->node, taken->room, (uint64_t)hier->kind->areas);
+	if (taken && areas_of(op))
+		cs_node_area_done(&op->node, taken->room, (uint64_t)areas_of(op));
 	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag)
 		op->phase = hier->again;
 	else

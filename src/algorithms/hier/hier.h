@@ -18,6 +18,9 @@
 #include "algorithms/node/tree.h"
 #include "algorithms/op.h"
 
+#define CS_HIER_SENDERS \
+	{ "senders", "ranks of a node that drive the plan between nodes, a port each; above 1 " \
+		     "`lanes` has no effect", 1, 1, CS_SENDERS_MOST, .role = CS_ROLE_SENDERS }
 #define CS_HIER_AREAS 2 /* most slots of the area in a round */
 #define CS_HIER_LAG 1   /* most rounds that wait to be taken while another one is brought */
 
@@ -32,7 +35,7 @@ struct cs_hier_round {
 };
 
 struct cs_hier_kind {
-	int areas; /* slots of a round: 0 to CS_HIER_AREAS */
+	int areas; /* slots of a round: 0 to CS_HIER_AREAS; with `memory` of senders one more */
 	int lag;   /* 0 or CS_HIER_LAG */
 	/* Fills in room, at and count of the round before its areas are taken. NULL: nothing to
 	 * fill in. */
@@ -73,8 +76,8 @@ struct cs_hier {
 	struct cs_line *line; /* own; NULL: not taken */
 	uint64_t rounds;      /* of the call: equal on all ranks */
 	uint64_t step;        /* the last one of the rounds so far */
-	int first_lane, lanes; /* lanes that carry this call */
-	bool drives;          /* this rank's lane is one of these */
+	int first_lane, lanes; /* lanes that carry this call; senders that takers wait for */
+	bool drives;          /* this rank's lane is one of these, or it is a sender */
 	bool needs_line;      /* this rank publishes something */
 	uint64_t round;       /* the one at hand; the one `lag` before it is taken */
 	int next;             /* lane or local rank that is looked at next */
@@ -126,6 +129,32 @@ void cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes,
  * drive the wire, each with its part (0: one per NUMA domain). */
 void cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t bytes,
 			    size_t wanted);
+
+static inline bool
+cs_hier_has_senders(const struct cs_op *op)
+{
+	return op->node.extras & CS_OP_SENDERS;
+}
+/* Ranks of each node that drive the ports of a call's plan, from and into the area. */
+struct cs_hier_senders {
+	int count;       /* 1: the leader drives all */
+	size_t memory;   /* of a slot, of round->room, for the plan beside the data; 0: none */
+	bool are_heard;  /* data comes with any of them; else all is there when the leader's steps
+			  * are over */
+	bool never_meet; /* none waits for another */
+};
+
+/* The number of senders of a call of so many rounds for which `wanted` are asked, if the area has
+ * room for `memory`. The same on all ranks. */
+int cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory, uint64_t rounds);
+
+/* cs_hier_start with senders, where there are several; else by one lane. */
+void cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind,
+			      const struct cs_hier_senders *senders, cs_phase *const *script,
+			      int first);
+
+/* Local rank of a lane that carries the call or, where senders are heard, of a sender. */
+int cs_hier_driver(const struct cs_op *op, int lane);
 
 /* Sets the lanes that carry the call: `lanes` from `first` on. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);

@@ -126,7 +126,8 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 /* --- several nodes ----------------------------------------------------------------------------
  *
  * The area holds the round's pieces node by node; node n's part is the pieces of its ranks. With
- * several lanes each lane's rank exchanges its slice of every node's part. */
+ * several lanes each lane's rank exchanges its slice of every node's part. With several senders the
+ * own node's part comes first, as Bruck's rounds have it: they send from the area and into it. */
 
 static size_t
 total(struct cs_op *op)
@@ -147,6 +148,7 @@ struct several {
 	/* By node, in the operation's memory: its part in the area; this lane's slice of that. */
 	size_t *bytes, *at, *lane_bytes, *lane_at;
 	size_t total, own_at;
+	int first_node; /* whose part comes first */
 };
 
 static struct several *
@@ -175,7 +177,8 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 		next_window(op, several);
 	round->room = several->room;
 	several->total = 0;
-	for (int n = 0; n < shape->nodes; n++) {
+	for (int i = 0; i < shape->nodes; i++) {
+		int n = (several->first_node + i) % shape->nodes;
 		several->at[n] = several->total;
 		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 			if (p == own)
@@ -186,8 +189,9 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 		several->bytes[n] = several->total - several->at[n];
 		size_t first = 0;
 		several->lane_bytes[n] =
-			several->hier.drives ? cs_slice(several->bytes[n], 1, several->hier.lanes,
-							team->lane, &first) : 0;
+			cs_hier_has_senders(op) ? several->bytes[n]
+			: several->hier.drives ? cs_slice(several->bytes[n], 1, several->hier.lanes,
+							  team->lane, &first) : 0;
 		several->lane_at[n] = several->at[n] + first;
 	}
 }
@@ -211,7 +215,7 @@ between(struct cs_op *op, struct cs_hier_round *round)
 }
 
 static void
-copy_out(struct cs_op *op, const char *from, struct cs_chunks_part window)
+copy_out(struct cs_op *op, const char *from, struct cs_chunks_part window, int first_node)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -221,8 +225,8 @@ copy_out(struct cs_op *op, const char *from, struct cs_chunks_part window)
 	if (is_counted && !cs_counted_work(op, CS_COUNTED_COPY, (size_t)shape->ranks *
 					   cs_chunks_part_bytes(call->recv.each, window)))
 		return;
-	for (int p = 0; p < shape->ranks; p++) {
-		int rank = shape->order[p];
+	for (int i = 0; i < shape->ranks; i++) {
+		int rank = shape->order[(shape->first[first_node] + i) % shape->ranks];
 		size_t piece = cs_chunks_part_bytes(cs_blocks_bytes(&call->recv, rank), window);
 		char *to = cs_blocks_at(&call->recv, rank) + window.at;
 		if (is_counted)
@@ -237,10 +241,15 @@ static void
 take(struct cs_op *op, const struct cs_hier_round *round)
 {
 	struct several *several = several_of(op);
-	if (several->is_whole)
-		cs_copy_result(op, op->call.recv.base, round->area[0], several->total);
-	else
-		copy_out(op, round->area[0], several->window);
+	char *to = op->call.recv.base;
+	if (!several->is_whole) {
+		copy_out(op, round->area[0], several->window, several->first_node);
+		return;
+	}
+	/* Node 0's part, and what follows it, then what is before it. */
+	size_t before = several->at[0];
+	cs_copy_result(op, to, round->area[0] + before, several->total - before);
+	cs_copy_result(op, to + several->total - before, round->area[0], before);
 }
 
 static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
@@ -294,10 +303,20 @@ cut_for_nodes(struct cs_op *op, size_t most, size_t wire_chunk)
 }
 
 static __attribute__((noinline)) void
-several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes)
+several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes,
+	      size_t wanted_senders)
 {
+	struct several *several = several_of(op);
 	cut_for_nodes(op, most, wire_chunk);
-	cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);
+	const struct cs_hier_senders senders =
+		{ .count = cs_hier_senders(op, wanted_senders, 0, several->hier.rounds),
+		  .are_heard = true };
+	several->first_node = senders.count > 1 ? op->team->shape.node : 0;
+	if (senders.count > 1)
+		cs_hier_start_by_senders(op, &allgather_hier, &senders, cs_hier_script,
+					 CS_HIER_SCRIPT_ROUND);
+	else
+		cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);
 }
 
 static __attribute__((noinline)) bool
@@ -326,7 +345,8 @@ cs_node_allgather(struct cs_op *op, const size_t *params)
 {
 	size_t most = most_of(op);
 	if (op->team->shape.nodes > 1)
-		several_nodes(op, most, params[CS_SPREAD_WIRE_CHUNK], params[CS_SPREAD_LANES]);
+		several_nodes(op, most, params[CS_SPREAD_WIRE_CHUNK], params[CS_SPREAD_LANES],
+			      params[CS_SPREAD_SENDERS]);
 	else
 		one_node(op, most, params[CS_SPREAD_CHUNK], params[CS_SPREAD_CMA_MIN]);
 }

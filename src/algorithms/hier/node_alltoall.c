@@ -288,10 +288,13 @@ map_messages(struct cs_op *op, struct state *state)
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks,
 	       first = cs_chunks_bytes(state->largest, state->chunk, 0);
 	size_t message = first * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
-	state->map = cs_lanes_map(shape->nodes, cs_team_lanes(op->team, state->wanted_lanes),
+	bool has_senders = cs_hier_has_senders(op);
+	int lanes = has_senders ? 1 : cs_team_lanes(op->team, state->wanted_lanes);
+	state->map = cs_lanes_map(shape->nodes, lanes,
 				  message >= op->team->node.facts.of[CS_LANES_BYTES]);
 	state->room = first * cells;
-	cs_hier_set_lanes(op, 0, state->map.lanes);
+	if (!has_senders)
+		cs_hier_set_lanes(op, 0, state->map.lanes);
 	state->hier.rounds = cs_chunks_rounds(state->largest, state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 }
@@ -418,7 +421,7 @@ static cs_phase *const alltoallv_script[] = { cs_hier_open,     bring_sizes,   a
 #define ALLTOALLV_ROUND 7
 
 static void
-several_nodes(struct cs_op *op, size_t wanted_lanes)
+several_nodes(struct cs_op *op, size_t wanted_lanes, size_t wanted_senders)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -433,20 +436,24 @@ several_nodes(struct cs_op *op, size_t wanted_lanes)
 	state->send_at = state->send_bytes + nodes;
 	state->recv_bytes = state->send_at + nodes;
 	state->recv_at = state->recv_bytes + nodes;
+	const struct cs_hier_senders senders = { .count = cs_hier_senders(op, wanted_senders, 0, 0),
+						 .are_heard = true, .never_meet = true };
 	if (call->send.bytes) {
-		cs_hier_start(op, &alltoall_hier, 1, alltoallv_script, ALLTOALLV_ROUND);
+		cs_hier_start_by_senders(op, &alltoall_hier, &senders, alltoallv_script,
+					 ALLTOALLV_ROUND);
 	} else {
-		cs_hier_start(op, &alltoall_hier, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+		cs_hier_start_by_senders(op, &alltoall_hier, &senders, cs_hier_script,
+					 CS_HIER_SCRIPT_ROUND);
 		map_messages(op, state);
 	}
 }
 
 void
-cs_node_alltoall(struct cs_op *op, size_t single_copy_from, size_t lanes)
+cs_node_alltoall(struct cs_op *op, size_t single_copy_from, size_t lanes, size_t senders)
 {
 	struct cs_team *team = op->team;
 	if (team->shape.nodes > 1)
-		several_nodes(op, lanes);
+		several_nodes(op, lanes, senders);
 	else
 		one_node(op, single_copy_from);
 }

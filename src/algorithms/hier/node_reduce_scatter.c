@@ -330,7 +330,8 @@ static void
 keep_result(struct cs_op *op, char *area, struct cs_chunks_part window)
 {
 	size_t count = counts_of_nodes(op, window)[op->team->shape.node];
-	cs_between_take_result(op, area, count * op->call.reduction.unit);
+	if (cs_team_is_leader(op->team))
+		cs_between_take_result(op, area, count * op->call.reduction.unit);
 }
 
 /* State for a short vector: the leader reduces its node's vectors alone; the others wait once. */
@@ -456,8 +457,30 @@ static const struct cs_hier_kind long_kind =
 					       .between = between_long, .tell = tell_long,
 					       .take = take_long };
 
+/* Bytes beside the data of so many senders: two blocks for each but one, and one. */
+static size_t
+memory_of(struct cs_op *op, const struct split *split, int senders)
+{
+	const size_t *counts = counts_of_nodes(op, (struct cs_chunks_part){ 0, SIZE_MAX });
+	size_t most = 0;
+	for (int node = 0; node < op->team->shape.nodes; node++)
+		most = counts[node] > most ? counts[node] : most;
+	most = most < split->room ? most : split->room;
+	return (2 * (size_t)senders - 1) * (most * op->call.reduction.unit + 64);
+}
+
+/* As many as there is room for, of those that are wanted. */
+static int
+count_senders(struct cs_op *op, const struct split *split, size_t wanted)
+{
+	int senders = wanted > 1 ? cs_hier_senders(op, wanted, 0, split->rounds) : 1;
+	while (senders > 1 && memory_of(op, split, senders) > op->team->node.shape.area_bytes)
+		senders--;
+	return senders;
+}
+
 static void
-several_nodes(struct cs_op *op, const char *send, const struct split *split)
+several_nodes(struct cs_op *op, const char *send, const struct split *split, int count)
 {
 	struct several_long *state = long_of(op);
 	size_t ranks = (size_t)op->team->shape.ranks, room = split->room;
@@ -468,12 +491,17 @@ several_nodes(struct cs_op *op, const char *send, const struct split *split)
 	state->window = split->first;
 	state->room = room * op->call.reduction.unit;
 	state->hier.rounds = split->rounds;
-	cs_hier_start(op, &long_kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+	const struct cs_hier_senders senders = { .count = count,
+						 .memory = count > 1
+						 ? memory_of(op, split, count) : 0 };
+	state->room = state->room > senders.memory ? state->room : senders.memory;
+	cs_hier_start_by_senders(op, &long_kind, &senders, cs_hier_script, CS_HIER_SCRIPT_ROUND);
 	cs_node_reduce_ring_init(op, &state->ring);
 }
 
 void
-cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_from)
+cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_from,
+		       size_t wanted_senders)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -489,10 +517,11 @@ cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_fro
 	cs_node_expect(&op->node, split.rounds, is_wide ? 3 : 1);
 	/* In place a round's result does not overwrite later rounds of a block. */
 	const char *send = call->send.base;
-	if (is_wide && split.rounds == 1 && call->bytes <= read_all)
+	int senders = is_wide ? count_senders(op, &split, wanted_senders) : 1;
+	if (is_wide && split.rounds == 1 && call->bytes <= read_all && senders == 1)
 		several_nodes_short(op, split.first);
 	else if (is_wide)
-		several_nodes(op, send, &split);
+		several_nodes(op, send, &split, senders);
 	else
 		one_node(op, send, &split,
 			 send != call->recv.base &&

@@ -370,10 +370,10 @@ cs_rooted_scatter_fast(struct cs_op *op, size_t single_copy_from)
 }
 
 void
-cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t single_copy_from)
+cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t single_copy_from, size_t senders)
 {
 	if (op->team->shape.nodes > 1)
-		cs_rooted_gather_hier(op, sizes_known);
+		cs_rooted_gather_hier(op, sizes_known, senders);
 	else if (op->team->shape.rank == op->call.root)
 		gather_root(op);
 	else
@@ -381,10 +381,10 @@ cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t single_copy_from)
 }
 
 void
-cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t single_copy_from)
+cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t single_copy_from, size_t senders)
 {
 	if (op->team->shape.nodes > 1) {
-		cs_rooted_scatter_hier(op, sizes_known);
+		cs_rooted_scatter_hier(op, sizes_known, senders);
 	} else if (op->team->shape.rank == op->call.root) {
 		scatter_keep_own(op);
 		scatter_root(op, scatter_sizes_of(op).most, single_copy_from);

@@ -258,12 +258,11 @@ static cs_phase *const gatherv_script[] = {
 #define GATHERV_SLOTS 2 /* of the area: a rank that has left does not know the rounds */
 
 __attribute__((noinline)) void
-cs_rooted_gather_hier(struct cs_op *op, bool sizes_known)
+cs_rooted_gather_hier(struct cs_op *op, bool sizes_known, size_t senders)
 {
 	cs_rooted_init(op, sizes_known);
 	if (sizes_known) {
-		cs_hier_start(op, &gather_hier, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
-		cs_rooted_equal_sizes(op, op->call.bytes);
+		cs_rooted_start(op, &gather_hier, senders, cs_hier_script, CS_HIER_SCRIPT_ROUND);
 	} else {
 		cs_hier_start(op, &gather_hier, 1, gatherv_script, GATHERV_ROUND);
 		cs_rooted_of(op)->may_be_put = true;

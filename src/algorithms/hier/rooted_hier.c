@@ -111,11 +111,30 @@ cs_rooted_begin_rounds(struct cs_op *op, uint64_t rounds, uint64_t step, size_t 
 	cs_node_expect(&op->node, rounds, 2);
 }
 
+/* Bytes that a plan of senders has beside the data at most: packed parts begin at lines. */
+static size_t
+gaps(const struct cs_op *op)
+{
+	return 64 * ((size_t)op->team->shape.nodes + 1);
+}
+
 void
-cs_rooted_equal_sizes(struct cs_op *op, size_t each)
+cs_rooted_start(struct cs_op *op, const struct cs_hier_kind *kind, size_t wanted,
+		cs_phase *const *script, int first)
 {
 	struct cs_rooted *rooted = cs_rooted_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	size_t each = op->call.bytes, ranks = (size_t)shape->ranks,
+	       area = op->team->node.shape.area_bytes, gap = gaps(op);
+	size_t chunk = area > gap ? cs_chunks_per_part(area - gap, ranks) : 0;
+	struct cs_hier_senders senders = { .memory = area, .are_heard = !kind->source };
+	senders.count = chunk ? cs_hier_senders(op, wanted, gap, cs_chunks_rounds(each, chunk)) : 1;
+	if (senders.count > 1)
+		rooted->chunk = chunk;
+	cs_hier_start_by_senders(op, kind, &senders, script, first);
 	cs_rooted_begin_rounds(op, cs_chunks_rounds(each, rooted->chunk), 0, each);
+	if (senders.count > 1)
+		op->senders.room = rooted->room += gap;
 }
 
 bool
@@ -338,12 +357,11 @@ static cs_phase *const scatterv_script[] = {
 #define SCATTERV_ROUND 7
 
 __attribute__((noinline)) void
-cs_rooted_scatter_hier(struct cs_op *op, bool sizes_known)
+cs_rooted_scatter_hier(struct cs_op *op, bool sizes_known, size_t senders)
 {
 	cs_rooted_init(op, sizes_known);
 	if (sizes_known) {
-		cs_hier_start(op, &scatter_hier, 1, scatter_script, SCATTER_ROUND);
-		cs_rooted_equal_sizes(op, op->call.bytes);
+		cs_rooted_start(op, &scatter_hier, senders, scatter_script, SCATTER_ROUND);
 		scatter_know_sizes(op);
 	} else {
 		cs_hier_start(op, &scatter_hier, 1, scatterv_script, SCATTERV_ROUND);

@@ -9,12 +9,13 @@ is_high(const struct cs_cyclic_sum *sum, int round)
 
 void
 cs_cyclic_sum_begin(struct cs_cyclic_sum *sum, struct cs_builder *builder, int self, int count,
-		    struct cs_place own, struct cs_place into, size_t bytes)
+		    struct cs_place own, struct cs_place into, size_t bytes, int rooms)
 {
 	*sum = (struct cs_cyclic_sum){ .builder = builder, .self = self, .count = count,
-				       .bytes = bytes, .low = own, .into = into };
-	for (int i = 0; i < 2; i++)
-		sum->spares[i] = cs_build_tmp(builder, i + 1 < count ? bytes : 0);
+				       .bytes = bytes, .low = own, .into = into, .rooms = rooms,
+				       .stride = (bytes + 63) & ~(size_t)63 };
+	int used = rooms < count - 1 ? rooms : count - 1;
+	sum->spares = cs_build_tmp(builder, used > 0 ? (size_t)used * sum->stride : 0);
 	sum->high = cs_build_tmp(builder, is_high(sum, count - 1) ? bytes : 0);
 }
 
@@ -22,7 +23,8 @@ struct cs_place
 cs_cyclic_sum_room(const struct cs_cyclic_sum *sum, int round)
 {
 	return is_high(sum, round) && round == sum->self + 1
-	       ? sum->high : sum->spares[(round - 1) % 2];
+	       ? sum->high
+	       : cs_plus(sum->spares, (size_t)((round - 1) % sum->rooms) * sum->stride);
 }
 
 void

@@ -17,15 +17,17 @@ struct cs_cyclic_sum {
 	int self, count;
 	size_t bytes;
 	struct cs_place low; /* own at first, then `into` */
-	struct cs_place into, high, spares[2];
+	struct cs_place into, high, spares; /* `rooms` of them, `stride` bytes apart */
+	int rooms;
+	size_t stride;
 };
 
-/* Begin a sum of vectors of `bytes`, and take CS_TMP. `own` is read only unless it is `into`, the
- * result. */
+/* Begin a sum of vectors of `bytes`, and take CS_TMP for `rooms` of them (2: one comes while
+ * another is added) and one. `own` is read only unless it is `into`, the result. */
 void cs_cyclic_sum_begin(struct cs_cyclic_sum *sum, struct cs_builder *builder, int self, int count,
-			 struct cs_place own, struct cs_place into, size_t bytes);
-/* Place for the vector of round 1 .. count - 1, whose receive may begin before that of the round
- * before is added. */
+			 struct cs_place own, struct cs_place into, size_t bytes, int rooms);
+/* Place for the vector of round 1 .. count - 1, whose receive may begin when that of `rooms`
+ * rounds before has been added. */
 struct cs_place cs_cyclic_sum_room(const struct cs_cyclic_sum *sum, int round);
 /* Add the round's vector, which has come. */
 void cs_cyclic_sum_add(struct cs_cyclic_sum *sum, int round);

@@ -111,6 +111,7 @@ cs_pairs_scattered(struct cs_builder *builder, size_t width)
 		       take = cs_pairs_recv_size(problem, from);
 		struct cs_place block = problem->is_in_place ? saved : cs_pairs_in(problem, to);
 		builder->note = width ? (uint32_t)((size_t)(i - 1) / width) : 0;
+		builder->port = i - 1;
 		if (take) {
 			make_room(builder, &recvs);
 			keep(&recvs,
@@ -122,6 +123,7 @@ cs_pairs_scattered(struct cs_builder *builder, size_t width)
 		}
 		saved = cs_plus(saved, give);
 	}
+	builder->port = 0;
 	cs_pairs_keep_own(builder);
 }
 
@@ -194,6 +196,7 @@ cs_pairs_pairwise(struct cs_builder *builder)
 	for (int i = 0; i < count_rounds(problem); i++) {
 		struct round round = round_of(problem, i);
 		builder->note = (uint32_t)i;
+		builder->port = i;
 		if (round.to < 0)
 			continue;
 		struct cs_place to = cs_pairs_out(problem, round.from),
@@ -203,6 +206,7 @@ cs_pairs_pairwise(struct cs_builder *builder)
 				  cs_problem_size(problem, round.to), round.from, into, take);
 		cs_build_copy(builder, to, into, take);
 	}
+	builder->port = 0;
 }
 
 /* Rounds: all if blocks have one size, though the rank may rest in the last; else up to its last

@@ -4,7 +4,7 @@
 struct state {
 	struct cs_builder *builder;
 	const struct cs_pipe *pipe;
-	size_t segment, window;
+	size_t segment, window, ports; /* window: of all ports together */
 	struct cs_place data;
 	int recvs[CS_PIPE_WINDOW], sends[CS_PIPE_WINDOW][CS_PIPE_CHILDREN];
 };
@@ -27,6 +27,7 @@ bytes_of(const struct state *state, size_t index)
 static void
 ask(struct state *state, size_t index)
 {
+	state->builder->port = (int)(index % state->ports);
 	if (state->pipe->parent >= 0)
 		state->recvs[index % state->window] =
 			cs_build_recv(state->builder, state->pipe->parent,
@@ -42,6 +43,7 @@ pass_on(void *context, size_t index)
 	size_t slot = index % state->window;
 	for (size_t ahead = index ? state->window - 1 : 0; ahead < state->window; ahead++)
 		ask(state, index + ahead);
+	state->builder->port = (int)(index % state->ports);
 	if (pipe->parent >= 0)
 		cs_build_wait(state->builder, state->recvs[slot]);
 	for (int child = 0; child < pipe->count; child++) {
@@ -57,12 +59,16 @@ void
 cs_pipe_build(struct cs_builder *builder, const struct cs_pipe *pipe)
 {
 	const struct cs_problem *problem = builder->problem;
+	size_t senders = (size_t)cs_build_senders(builder),
+	       ports = senders < CS_PIPE_WINDOW ? senders : CS_PIPE_WINDOW,
+	       each = CS_PIPE_WINDOW / ports, wanted = problem->params[CS_PIPE_PARAM_WINDOW];
 	struct state state = { .builder = builder, .pipe = pipe,
 			       .segment = problem->params[CS_PIPE_PARAM_SEGMENT],
-			       .window = problem->params[CS_PIPE_PARAM_WINDOW],
+			       .window = (wanted < each ? wanted : each) * ports, .ports = ports,
 			       .data = pipe->parent < 0 ? cs_in(0) : cs_out(0) };
 	cs_build_segments(builder,
 			  &(struct cs_segments){ .total = problem->bytes, .each = state.segment,
 							  .window = state.window, .write = pass_on,
 							  .context = &state });
+	builder->port = 0;
 }

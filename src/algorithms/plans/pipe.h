@@ -2,7 +2,10 @@
  * their way.
  *
  *   window 2, one child:   recv 0, recv 1 | recv 0 over, send 0 | recv 2 | recv 1 over, send 1 | ..
- *                          recv 2 over, send 0 over, send 2 | .. */
+ *                          recv 2 over, send 0 over, send 2 | ..
+ *
+ * With several senders (plan/senders.h) they take the segments in turn, each with a window of its
+ * own (seed 002, 2.3.2), and never wait for each other. */
 #ifndef CS_ALGORITHMS_PLANS_PIPE_H
 #define CS_ALGORITHMS_PLANS_PIPE_H
 

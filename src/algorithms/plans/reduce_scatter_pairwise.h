@@ -7,7 +7,10 @@
  *
  * Ranks below come in falling order, so two sums keep the order of any operation
  * (plans/cyclic_sum.h). All that is sent is input; while a block is added the next is under way.
- * CS_TMP is three blocks at most. */
+ * CS_TMP is three blocks at most.
+ *
+ * With several senders (plan/senders.h) one adds, and exchanges are the others', in turn (seed 002,
+ * 2.3.2). CS_TMP is then twice their number of blocks, and one. */
 #ifndef CS_ALGORITHMS_PLANS_REDUCE_SCATTER_PAIRWISE_H
 #define CS_ALGORITHMS_PLANS_REDUCE_SCATTER_PAIRWISE_H
 

@@ -262,7 +262,7 @@ add_rounds(struct part *part, struct cs_place into)
 	struct requests requests = { CS_NO_REQUEST, CS_NO_REQUEST };
 	struct cs_place given = part->share;
 	cs_cyclic_sum_begin(&part->sum, builder, part->node, nodes, part->share, into,
-			    layout->bytes[part->node]);
+			    layout->bytes[part->node], 2);
 	for (int round = 1; round <= nodes; round++) {
 		cs_build_wait(builder, requests.recv);
 		cs_build_wait(builder, requests.send);

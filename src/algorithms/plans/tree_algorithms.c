@@ -45,6 +45,9 @@
  * around the last rank; the root then packs it. For networks whose nodes are in groups with fewer
  * links between them.
  *
+ * With several senders (plan/senders.h) a child's message has a port, and so a sender, of its own
+ * at both ends; k is their number at least.
+ *
  * All: the root moves each block but its own. But for linear, CS_TMP is as large as the subtree's
  * blocks. */
 #include "algorithms/plans/tree_scatter.h"
@@ -73,7 +76,9 @@ bine(struct cs_partition *partition, const struct cs_problem *problem)
 static void
 k_parts(struct cs_partition *partition, const struct cs_problem *problem)
 {
-	cs_partition_even(partition, (int)problem->params[K]);
+	int k = (int)problem->params[K];
+	int senders = problem->senders ? problem->senders->count : 1;
+	cs_partition_even(partition, k < senders ? senders : k);
 }
 
 /* Name in C and in tuning files, partition, senders, further members of both algorithms; then for
@@ -125,6 +130,7 @@ k_parts(struct cs_partition *partition, const struct cs_problem *problem)
 		.colls = CS_SET(blocks) | CS_SET(blocks_v), \
 		.name = word, .summary = says, __VA_ARGS__ \
 		.build = build_##coll##_##tree, \
+		.has_ports = true, \
 	};
 
 TREES

@@ -318,16 +318,26 @@ is_passed(const struct walk *walk, const struct message *message)
 	return message->by == walk->self;
 }
 
+/* Ports of a head: each child's message has one, the same at the child; the own block is port
+ * 0's. */
+static int
+ports_of(const struct walk *walk)
+{
+	return walk->message_count ? walk->message_count : 1;
+}
+
 static void
 scatter_from_root(struct walk *walk)
 {
 	struct cs_builder *builder = walk->builder;
 	for (int i = 0; i < walk->message_count; i++) {
 		struct message *message = &walk->messages[i];
+		builder->port = i;
 		place_at_root(walk, message);
 		repack(walk, message, false);
 		cs_build_send(builder, peer_of(walk, message), message->place, message->bytes);
 	}
+	builder->port = 0;
 	if (!walk->problem->is_in_place)
 		cs_build_copy(builder, cs_out(0), cs_in(at_of(walk, walk->self)), walk->own);
 }
@@ -338,13 +348,17 @@ scatter_from_head(struct walk *walk)
 	struct cs_builder *builder = walk->builder;
 	struct cs_place base = walk->bytes > walk->own ? cs_build_tmp(builder, walk->bytes)
 						       : cs_out(0);
+	builder->port = walk->part.index;
 	cs_build_wait(builder, cs_build_recv(builder, walk->outside, base, walk->bytes));
+	cs_build_ports_hear_of(builder, ports_of(walk), cs_build_tell(builder, builder->port));
 	builder->note++;
 	for (int i = 0; i < walk->message_count; i++) {
 		const struct message *message = &walk->messages[i];
+		builder->port = i;
 		cs_build_send(builder, peer_of(walk, message), place_in(walk, message, base),
 			      message->bytes);
 	}
+	builder->port = 0;
 	cs_build_copy(builder, cs_out(0), cs_plus(base, walk->own_at), walk->own);
 }
 
@@ -377,12 +391,15 @@ gather_to_root(struct walk *walk)
 	struct cs_builder *builder = walk->builder;
 	for (int i = walk->message_count; i-- > 0;) {
 		struct message *message = &walk->messages[i];
+		builder->port = i;
 		place_at_root(walk, message);
 		message->request = cs_build_recv(builder, peer_of(walk, message), message->place,
 						 message->bytes);
 	}
+	builder->port = 0;
 	cs_build_keep_own(builder);
 	for (int i = walk->message_count; i-- > 0;) {
+		builder->port = i;
 		cs_build_wait(builder, walk->messages[i].request);
 		repack(walk, &walk->messages[i], true);
 	}
@@ -397,11 +414,17 @@ gather_to_head(struct walk *walk)
 	builder->note++;
 	for (int i = walk->message_count; i-- > 0;) {
 		const struct message *message = &walk->messages[i];
+		builder->port = i;
 		cs_build_recv(builder, peer_of(walk, message), place_in(walk, message, base),
 			      message->bytes);
 	}
+	builder->port = 0;
 	cs_build_copy(builder, cs_plus(base, walk->own_at), cs_in(0), walk->own);
 	cs_build_wait_all(builder);
+	for (int port = 0; walk->message_count && port < ports_of(walk) &&
+	     port < cs_build_senders(builder); port++)
+		cs_build_hear_of(builder, walk->part.index, cs_build_tell(builder, port));
+	builder->port = walk->part.index;
 	builder->note--;
 	cs_build_send(builder, walk->outside, base, walk->bytes);
 }

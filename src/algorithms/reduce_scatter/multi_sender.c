@@ -16,5 +16,6 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_multi_sender = {
 	.needs = { .several_nodes = true, .block_if_not_commutative = true },
 	.params = CS_REDUCE_SCATTER_SENDERS_PARAMS,
 	.build = cs_reduce_scatter_senders_build,
+	.has_ports = true,
 	.alone = "pairwise",
 };

@@ -14,5 +14,6 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_pairwise = {
 	.name = "pairwise",
 	.summary = "each rank gives each other one its block, one exchange after another",
 	.build = cs_reduce_scatter_pairwise_build,
+	.has_ports = true,
 	.cost = cs_reduce_scatter_pairwise_cost,
 };

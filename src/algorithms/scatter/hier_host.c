@@ -3,15 +3,16 @@
  * straight out of the root's ring. In scatterv the leaders scatter the sizes first, which only the
  * root knows. */
 #include "algorithms/algorithm.h"
+#include "algorithms/hier/hier.h"
 #include "algorithms/hier/rooted.h"
 
 /* Parameters. */
-enum { CMA_MIN };
+enum { CMA_MIN, SENDERS };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_rooted_scatter(op, op->call.coll == CS_SCATTER, params[CMA_MIN]);
+	cs_rooted_scatter(op, op->call.coll == CS_SCATTER, params[CMA_MIN], params[SENDERS]);
 }
 
 static bool
@@ -25,7 +26,7 @@ const struct cs_algorithm cs_algorithm_scatter_hier_host = {
 	.name = "hier:host",
 	.summary = "blocks through the root's node memory, host scatterv between leaders",
 	.needs = { .several_per_node = true },
-	.params = { [CMA_MIN] = CS_CMA_MIN },
+	.params = { [CMA_MIN] = CS_CMA_MIN, [SENDERS] = CS_HIER_SENDERS },
 	.composes = true,
 	.fast = fast,
 	.run = run,

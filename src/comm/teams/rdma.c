@@ -123,10 +123,8 @@ leader_of(const struct cs_team *team, int distance)
 {
 	const struct cs_shape *shape = &team->shape;
 	int node = (shape->node + distance + shape->nodes) % shape->nodes;
-	/* As comm/teams/make_team.c chooses: local rank 0 with several domains, or without
-	 * lanes. */
-	int local = team->lanes && team->domains == 1 ? cs_lanes_local(0, node, team->lanes) : 0;
-	return node == shape->node ? -1 : shape->order[shape->first[node] + local];
+	return node == shape->node
+	       ? -1 : shape->order[shape->first[node] + cs_team_leader_of(team, node)];
 }
 
 static void
