@@ -23,7 +23,11 @@ enum cs_role {
 	CS_ROLE_OWN,      /* read by its algorithm only */
 	CS_ROLE_READ_ALL, /* bytes up to which a vector is reduced uncut, also in the simulator */
 	CS_ROLE_DOUBLING, /* 0: sums are in the order of ranks */
+	CS_ROLE_COPY_OUT, /* enum cs_copy_out */
 };
+
+/* Ways from the node's area to the results, over several nodes (algorithms/hier/copy_out.h). */
+enum cs_copy_out { CS_OUT_COPY, CS_OUT_HOST, CS_OUT_WAYS };
 
 /* A parameter a user may set after the name ("hier:host:chunk=64K") or in a rule's `with`. Bytes or
  * a count. */

@@ -83,8 +83,8 @@ static size_t
 any_value(struct run *run, const struct cs_param *param)
 {
 	static const char *const bytes[] = { "chunk", "wire_chunk", "segment", "block" };
-	static const char *const counts[] = { "k", "window", "ports", "senders", "lanes", "radix",
-					      "group" };
+	static const char *const counts[] = { "k", "window", "ports", "senders", "lanes", "out",
+					      "radix", "group" };
 	static const char *const limits[] = { "read_all", "room", "aggregate", "least" };
 	static const char *const switches[] = { "barrier", "control", "rma", "serial" };
 	for (size_t i = 0; i < COUNT(bytes); i++)

@@ -10,6 +10,7 @@
  * Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/between.h"
+#include "algorithms/hier/copy_out.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/late/node_barriers.h"
@@ -129,6 +130,7 @@ struct several {
 	size_t chunk; /* bytes of a round */
 	int root_node, root_local;
 	bool is_root, is_root_node;
+	bool is_by_host; /* the copy-out */
 };
 
 static void
@@ -194,7 +196,8 @@ source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *
 static bool
 takes(struct cs_op *op)
 {
-	return !CS_OP_STATE(struct several, op)->is_root;
+	const struct several *several = CS_OP_STATE(struct several, op);
+	return several->is_by_host || !several->is_root;
 }
 
 static void
@@ -207,16 +210,30 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 	else if (lane)
 		return;
 	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
-	cs_copy_result(op, op->call.recv.base + round->at + first, round->area[0] + first, part);
+	if (!several->is_by_host)
+		cs_copy_result(op, op->call.recv.base + round->at + first,
+			       round->area[0] + first, part);
+}
+
+/* The MPI broadcasts on the node, from the root's memory, or from a leader's area. */
+static void
+take(struct cs_op *op, const struct cs_hier_round *round)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	char *to = op->call.recv.base + round->at;
+	if (several->is_by_host)
+		cs_copy_out_by_host(op, several->is_root_node ? several->root_local
+							      : cs_team_leader(op->team),
+				    several->is_root ? to : round->area[0], to, round->count);
 }
 
 static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
 						.waits_for = is_root_here, .between = between,
 						.tell = tell, .source = source, .takes = takes,
-						.take_lane = take_lane };
+						.take_lane = take_lane, .take = take };
 
 static __attribute__((noinline)) void
-several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
+several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t out)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -227,6 +244,7 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 	several->root_local = shape->local_of[call->root];
 	several->is_root = shape->rank == call->root;
 	several->is_root_node = shape->node == several->root_node;
+	several->is_by_host = cs_copy_out_is_by_host(op, out);
 	several->hier.rounds = cs_chunks_rounds(call->bytes, several->chunk);
 	cs_node_expect(&op->node, several->hier.rounds, 2);
 	cs_hier_start_by_lanes(op, &bcast_hier, call->bytes, wanted_lanes);
@@ -234,7 +252,7 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 }
 
 /* Parameters. */
-enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN, BARRIER };
+enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN, BARRIER, OUT };
 
 static bool
 fast(struct cs_op *op, const size_t *params)
@@ -255,7 +273,7 @@ run(struct cs_op *op, const size_t *params)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	if (team->shape.nodes > 1)
-		several_nodes(op, params[WIRE_CHUNK], params[LANES]);
+		several_nodes(op, params[WIRE_CHUNK], params[LANES], params[OUT]);
 	else if (team->shape.rank == call->root)
 		node_root(op, params[CHUNK], params[CMA_MIN]);
 	else
@@ -277,7 +295,8 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 		    [LANES] = { "lanes", "ranks of a node that drive the wire with large "
 					 "messages; " CS_LANES_ZERO, 2, 0,
 				CS_LANES },
-		    [CMA_MIN] = CS_CMA_MIN, [BARRIER] = CS_NODE_BARRIERS },
+		    [CMA_MIN] = CS_CMA_MIN, [BARRIER] = CS_NODE_BARRIERS,
+		    [OUT] = CS_COPY_OUT },
 	.composes = true,
 	.fast = fast,
 	.run = run,

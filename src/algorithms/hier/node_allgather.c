@@ -144,6 +144,7 @@ struct several {
 	struct cs_chunks_part window; /* of the round at hand */
 	size_t limit, room; /* bytes of all blocks in a round: at most; of its slot */
 	bool is_whole;      /* a round is the result */
+	bool is_by_host;    /* the copy-out */
 	/* By node, in the operation's memory: its part in the area; this lane's slice of that. */
 	size_t *bytes, *at, *lane_bytes, *lane_at;
 	size_t total, own_at;
@@ -230,7 +231,10 @@ static void
 take(struct cs_op *op, const struct cs_hier_round *round)
 {
 	struct several *several = several_of(op);
-	if (several->is_whole)
+	if (several->is_by_host)
+		cs_copy_out_by_host(op, cs_team_leader(op->team), round->area[0],
+				    op->call.recv.base, several->total);
+	else if (several->is_whole)
 		cs_copy_result(op, op->call.recv.base, round->area[0], several->total);
 	else
 		copy_out(op, round->area[0], several->window);
@@ -286,9 +290,10 @@ cut_for_nodes(struct cs_op *op, size_t most, size_t wire_chunk)
 }
 
 static __attribute__((noinline)) void
-several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes)
+several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes, size_t out)
 {
 	cut_for_nodes(op, most, wire_chunk);
+	several_of(op)->is_by_host = several_of(op)->is_whole && cs_copy_out_is_by_host(op, out);
 	cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);
 }
 
@@ -318,7 +323,8 @@ cs_node_allgather(struct cs_op *op, const size_t *params)
 {
 	size_t most = most_of(op);
 	if (op->team->shape.nodes > 1)
-		several_nodes(op, most, params[CS_SPREAD_WIRE_CHUNK], params[CS_SPREAD_LANES]);
+		several_nodes(op, most, params[CS_SPREAD_WIRE_CHUNK], params[CS_SPREAD_LANES],
+			      params[CS_SPREAD_OUT]);
 	else
 		one_node(op, most, params[CS_SPREAD_CHUNK], params[CS_SPREAD_CMA_MIN]);
 }
