@@ -39,7 +39,9 @@ is_read(struct cs_op *op, size_t single_copy_from)
 	struct cs_call *call = &op->call;
 	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1,
 					   .readers = (unsigned)op->team->shape.ranks - 1 };
-	return cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
+	bool is_shared = cs_op_may_single_copy(op) &&
+			 cs_shared_find(call->recv.base, call->bytes).file;
+	return (cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) || is_shared) &&
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
@@ -210,7 +212,7 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 	else if (lane)
 		return;
 	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
-	if (!several->is_by_host)
+	if (!several->is_by_host && !(several->is_root_node && cs_hier_is_shared(op, line)))
 		cs_copy_result(op, op->call.recv.base + round->at + first,
 			       round->area[0] + first, part);
 }
@@ -227,10 +229,17 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 				    several->is_root ? to : round->area[0], to, round->count);
 }
 
+static void
+compare(struct cs_op *op, const struct cs_line *line)
+{
+	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
+}
+
 static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
 						.waits_for = is_root_here, .between = between,
 						.tell = tell, .source = source, .takes = takes,
-						.take_lane = take_lane, .take = take };
+						.take_lane = take_lane, .take = take,
+						.shares = true, .compare = compare };
 
 static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t out)
@@ -246,8 +255,10 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t out)
 	several->is_root_node = shape->node == several->root_node;
 	several->is_by_host = cs_copy_out_is_by_host(op, out);
 	several->hier.rounds = cs_chunks_rounds(call->bytes, several->chunk);
-	cs_node_expect(&op->node, several->hier.rounds, 2);
+	cs_node_expect(&op->node, several->hier.rounds, 3);
 	cs_hier_start_by_lanes(op, &bcast_hier, call->bytes, wanted_lanes);
+	if (!several->is_by_host)
+		cs_hier_share(op, call->recv.base, call->bytes, !several->is_root_node);
 	several->hier.needs_line = several->is_root || several->hier.drives;
 }
 

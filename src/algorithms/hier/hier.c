@@ -22,6 +22,8 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	hier->step = 0;
 	cs_hier_set_lanes(op, 0, lanes);
 	hier->needs_line = true;
+	hier->is_led = false;
+	hier->place = (struct cs_shared_place){ 0 };
 	hier->round = 0;
 	hier->next = hier->area = 0;
 	hier->is_laid_out = false;
@@ -42,12 +44,22 @@ cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t
 		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
 }
 
+void
+cs_hier_share(struct cs_op *op, const void *result, size_t bytes, bool is_led)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	hier->place = cs_shared_find(result, bytes);
+	hier->is_led = is_led && hier->place.file;
+}
+
 enum cs_status
 cs_hier_open(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	if (hier->needs_line && !(hier->line = cs_node_try_line(&op->node)))
 		return CS_AGAIN;
+	if (hier->line && hier->kind->shares)
+		cs_post_say_place(hier->line, hier->place);
 	return CS_OK;
 }
 
@@ -163,18 +175,41 @@ take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 	return CS_OK;
 }
 
+/* Waits until the leader has taken the round, if its result is this rank's, too. */
+static enum cs_status
+take_by_leader(struct cs_op *op, const struct cs_hier_round *round, bool *is_taken)
+{
+	int leader = cs_team_leader(op->team);
+	const struct cs_line *line = cs_node_look(&op->node, leader, round->arrived);
+	if (!line)
+		return CS_AGAIN;
+	*is_taken = cs_hier_is_shared(op, line);
+	if (!*is_taken)
+		return CS_OK;
+	if (cs_hier_of(op)->kind->compare)
+		cs_hier_of(op)->kind->compare(op, line);
+	return cs_node_look(&op->node, leader, round->arrived + 1) ? CS_OK : CS_AGAIN;
+}
+
 enum cs_status
 cs_hier_take(struct cs_op *op)
 {
+	bool is_leader = cs_team_is_leader(op->team), is_taken = false;
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_kind *kind = hier->kind;
 	const struct cs_hier_round *round = cs_hier_taken(hier);
 	if (!round || (kind->takes && !kind->takes(op)))
 		return CS_OK;
+	if (hier->is_led && !is_leader && take_by_leader(op, round, &is_taken) == CS_AGAIN)
+		return CS_AGAIN;
+	if (is_taken)
+		return CS_OK;
 	if (take_lanes(op, round) == CS_AGAIN)
 		return CS_AGAIN;
 	if (kind->take)
 		kind->take(op, round);
+	if (hier->is_led && is_leader)
+		cs_node_publish(&op->node, hier->line, round->arrived + 1);
 	return CS_OK;
 }
 
@@ -184,7 +219,7 @@ cs_hier_next(struct cs_op *op)
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_round *taken = cs_hier_taken(hier);
 	if (cs_hier_is_brought(hier))
-		hier->step = cs_hier_now(hier)->arrived;
+		hier->step = cs_hier_now(hier)->arrived + hier->kind->shares;
 	if (taken && hier->kind->areas)
 		cs_node_area_done(&op->node, taken->room, (uint64_t)hier->kind->areas);
 	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag)

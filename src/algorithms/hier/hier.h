@@ -13,6 +13,7 @@
 #define CS_ALGORITHMS_HIER_HIER_H
 
 #include "algorithms/op.h"
+#include "shm/post.h"
 
 #define CS_HIER_AREAS 2 /* most slots of the area in a round */
 #define CS_HIER_LAG 1   /* most rounds that wait to be taken while another one is brought */
@@ -53,6 +54,10 @@ struct cs_hier_kind {
 			  const struct cs_line *line);
 	/* Takes the round, when all lanes' parts are there. NULL: take_lane has taken it. */
 	void (*take)(struct cs_op *op, const struct cs_hier_round *round);
+	/* With cs_hier_share; a round then has a third step, arrived + 1. `compare`: looks at the
+	 * line of the leader that has taken it for this rank, too; NULL: nothing is to be seen. */
+	bool shares;
+	void (*compare)(struct cs_op *op, const struct cs_line *line);
 };
 
 /* The state of the script, and the first member of an algorithm's own. */
@@ -64,6 +69,8 @@ struct cs_hier {
 	int first_lane, lanes; /* lanes that carry this call */
 	bool drives;          /* this rank's lane is one of these */
 	bool needs_line;      /* this rank publishes something */
+	bool is_led;          /* the leader takes for those whose result is the same memory */
+	struct cs_shared_place place; /* of the own result */
 	uint64_t round;       /* the one at hand; the one `lag` before it is taken */
 	int next;             /* lane or local rank that is looked at next */
 	bool is_laid_out;     /* the round at hand */
@@ -112,6 +119,16 @@ void cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes,
  * drive the wire, each with its part (0: one per NUMA domain). */
 void cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t bytes,
 			    size_t wanted);
+
+/* Notes where the result is, if in memory that ranks have in common (shm/shared.h). Right after the
+ * start. is_led: the leader then writes it, and others that have the same wait until it has. */
+void cs_hier_share(struct cs_op *op, const void *result, size_t bytes, bool is_led);
+/* Is the result that the line's rank has told of the own one? */
+static inline bool
+cs_hier_is_shared(struct cs_op *op, const struct cs_line *line)
+{
+	return cs_shared_is_same(cs_hier_of(op)->place, line->word[3], line->word[4]);
+}
 
 /* Sets the lanes that carry the call: `lanes` from `first` on. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);

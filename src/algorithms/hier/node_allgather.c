@@ -33,7 +33,7 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 			       cs_post_find(&op->node, local, line, round, chunk,
 					    cs_post_pieces(&op->team->node, chunk)),
 			       cs_chunks_bytes(block, chunk, round));
-	else if (round == 0)
+	else if (round == 0 && !cs_post_is_there(line, to, block))
 		cs_node_read(&op->node, local, to, line->word[1], block);
 }
 
@@ -101,6 +101,20 @@ small_blocks(struct cs_op *op, bool are_inline)
 	cs_at_end(at);
 }
 
+/* Is the own block's place in the result in a shared window? It is put there at once, since ranks
+ * with the same result then have it, and read by the others. */
+static bool
+puts_in_shared(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
+	if (!cs_op_may_single_copy(op) || !call->bytes ||
+	    !cs_shared_find(cs_blocks_at(&call->recv, op->team->shape.rank), call->bytes).file)
+		return false;
+	copy_own(op);
+	call->send.base = NULL; /* in place */
+	return true;
+}
+
 static __attribute__((noinline)) void
 one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_from)
 {
@@ -110,9 +124,9 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 	       chunk = wanted_chunk < room ? wanted_chunk : room;
 	struct cs_rounds *exchange = cs_rounds_init(op, chunk, get);
 	bool is_inline = most <= CS_INLINE;
-	bool is_single_copy = !is_inline &&
-			      cs_single_copy_by_calls(op, single_copy_from, call->bytes,
-						      (size_t)team->shape.ranks - 1) &&
+	bool is_chosen = !is_inline && cs_single_copy_by_calls(op, single_copy_from, call->bytes,
+							       (size_t)team->shape.ranks - 1);
+	bool is_single_copy = (is_chosen || (!is_inline && puts_in_shared(op))) &&
 			      cs_node_offer(&op->node, own_block(op), call->bytes);
 	exchange->takes = cs_chunks_rounds(most, chunk);
 	/* The way of others' blocks, if there is no own one */
@@ -241,7 +255,8 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 }
 
 static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
-						    .between = between, .take = take };
+						    .between = between, .take = take,
+						    .shares = true };
 
 static uint64_t
 count_rounds(const struct cs_op *op, const struct several *several, size_t most)
@@ -286,15 +301,18 @@ cut_for_nodes(struct cs_op *op, size_t most, size_t wire_chunk)
 	several->is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
 	several->room = is_one_round && all < limit ? all : limit;
 	several->hier.rounds = count_rounds(op, several, most);
-	cs_node_expect(&op->node, several->hier.rounds, 2);
+	cs_node_expect(&op->node, several->hier.rounds, 3);
 }
 
 static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes, size_t out)
 {
 	cut_for_nodes(op, most, wire_chunk);
-	several_of(op)->is_by_host = several_of(op)->is_whole && cs_copy_out_is_by_host(op, out);
+	struct several *several = several_of(op);
+	several->is_by_host = several->is_whole && cs_copy_out_is_by_host(op, out);
 	cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);
+	if (!several->is_by_host && !op->call.recv.bytes)
+		cs_hier_share(op, op->call.recv.base, total(op), true);
 }
 
 static __attribute__((noinline)) bool
