@@ -11,7 +11,7 @@ struct cs_mapping {
 	uint64_t file;    /* digest of device and inode; 0: anonymous memory */
 	bool is_shared, is_writable;
 	bool is_plain;    /* private anonymous memory that mmap made: no heap, no stack */
-	char name[32];    /* as far as there is room; "": none */
+	char name[48];    /* as far as there is room; "": none */
 };
 
 /* Finds the mapping that `address` is in. False: none, or the file cannot be read. Takes some

@@ -212,7 +212,8 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 	else if (lane)
 		return;
 	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
-	if (!several->is_by_host && !(several->is_root_node && cs_hier_is_shared(op, line)))
+	if (!several->is_by_host && !cs_hier_writes(op) &&
+	    !(several->is_root_node && cs_hier_is_shared(op, line)))
 		cs_copy_result(op, op->call.recv.base + round->at + first,
 			       round->area[0] + first, part);
 }
@@ -235,11 +236,18 @@ compare(struct cs_op *op, const struct cs_line *line)
 	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
 }
 
+static void
+write_round(struct cs_op *op, const struct cs_hier_round *round)
+{
+	cs_hier_write(op, round->at, round->area[0], round->count);
+}
+
 static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
 						.waits_for = is_root_here, .between = between,
 						.tell = tell, .source = source, .takes = takes,
 						.take_lane = take_lane, .take = take,
-						.shares = true, .compare = compare };
+						.shares = true, .compare = compare,
+						.write = write_round };
 
 static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t out)

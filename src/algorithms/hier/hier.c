@@ -2,6 +2,9 @@
 #include "algorithms/hier/hier.h"
 
 #include "algorithms/hier/between.h"
+#include "base/log.h"
+
+#include <unistd.h>
 
 void
 cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
@@ -23,6 +26,8 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	cs_hier_set_lanes(op, 0, lanes);
 	hier->needs_line = true;
 	hier->is_led = false;
+	hier->cow = -1;
+	hier->told = (struct cs_cow_told){ 0 };
 	hier->place = (struct cs_shared_place){ 0 };
 	hier->round = 0;
 	hier->next = hier->area = 0;
@@ -45,11 +50,33 @@ cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t
 }
 
 void
-cs_hier_share(struct cs_op *op, const void *result, size_t bytes, bool is_led)
+cs_hier_share(struct cs_op *op, char *result, size_t bytes, bool is_led)
 {
 	struct cs_hier *hier = cs_hier_of(op);
+	size_t cow = op->team->node.shape.cow;
+	bool may_map = cow && bytes >= cow && is_led && !cs_node_is_watched(&op->node);
 	hier->place = cs_shared_find(result, bytes);
-	hier->is_led = is_led && hier->place.file;
+	hier->is_led = is_led && (hier->place.file || may_map);
+	hier->result = result;
+	hier->bytes = bytes;
+	if (may_map && cs_team_is_leader(op->team))
+		hier->cow = cs_cow_open(result, bytes, &hier->told);
+}
+
+static void
+check(struct cs_op *op, bool is_done)
+{
+	if (is_done)
+		return;
+	cs_warn_local("a result's file in memory cannot be used (%m); ending the job");
+	op->team->host->abort("no memory for a result");
+}
+
+void
+cs_hier_write(struct cs_op *op, size_t at, const char *from, size_t bytes)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	check(op, cs_cow_write(hier->cow, hier->result, at, from, bytes));
 }
 
 enum cs_status
@@ -58,8 +85,11 @@ cs_hier_open(struct cs_op *op)
 	struct cs_hier *hier = cs_hier_of(op);
 	if (hier->needs_line && !(hier->line = cs_node_try_line(&op->node)))
 		return CS_AGAIN;
-	if (hier->line && hier->kind->shares)
+	if (hier->line && hier->kind->shares) {
+		hier->line->word[1] = hier->told.file;
+		hier->line->word[2] = hier->told.inode;
 		cs_post_say_place(hier->line, hier->place);
+	}
 	return CS_OK;
 }
 
@@ -175,20 +205,63 @@ take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 	return CS_OK;
 }
 
-/* Waits until the leader has taken the round, if its result is this rank's, too. */
+static bool
+is_last(const struct cs_hier *hier, const struct cs_hier_round *round)
+{
+	return round->index + 1 == hier->rounds;
+}
+
+static void
+take_file(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	check(op, cs_cow_take(hier->cow, cs_cow_told_offset(hier->told), hier->result,
+			      hier->bytes));
+}
+
+/* Waits until the leader has taken the round, if its result is this rank's, too, or that of all is
+ * in a file. A rank that cannot open the file takes as usual. */
 static enum cs_status
 take_by_leader(struct cs_op *op, const struct cs_hier_round *round, bool *is_taken)
 {
+	struct cs_hier *hier = cs_hier_of(op);
 	int leader = cs_team_leader(op->team);
 	const struct cs_line *line = cs_node_look(&op->node, leader, round->arrived);
 	if (!line)
 		return CS_AGAIN;
-	*is_taken = cs_hier_is_shared(op, line);
+	bool is_shared = cs_hier_is_shared(op, line);
+	if (!is_shared && !round->index && hier->cow < 0 && line->word[1]) {
+		hier->told = (struct cs_cow_told){ line->word[1], line->word[2] };
+		hier->cow = cs_cow_attach(cs_node_rank(&op->team->node, leader)->pid, hier->told,
+					  hier->bytes);
+	}
+	*is_taken = is_shared || hier->cow >= 0;
 	if (!*is_taken)
 		return CS_OK;
-	if (cs_hier_of(op)->kind->compare)
-		cs_hier_of(op)->kind->compare(op, line);
-	return cs_node_look(&op->node, leader, round->arrived + 1) ? CS_OK : CS_AGAIN;
+	if (hier->kind->compare)
+		hier->kind->compare(op, line);
+	if (!is_shared && !is_last(hier, round))
+		return CS_OK; /* all at the end */
+	if (!cs_node_look(&op->node, leader, round->arrived + 1))
+		return CS_AGAIN;
+	if (!is_shared)
+		take_file(op);
+	return CS_OK;
+}
+
+/* Leader: after its own part. */
+static void
+lead(struct cs_op *op, const struct cs_hier_round *round)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	bool is_complete = hier->cow >= 0 && is_last(hier, round);
+	if (hier->cow >= 0)
+		hier->kind->write(op, round);
+	if (is_complete)
+		cs_cow_seal(hier->cow);
+	cs_node_publish(&op->node, hier->line, round->arrived + 1);
+	if (is_complete)
+		take_file(op);
 }
 
 enum cs_status
@@ -206,10 +279,10 @@ cs_hier_take(struct cs_op *op)
 		return CS_OK;
 	if (take_lanes(op, round) == CS_AGAIN)
 		return CS_AGAIN;
-	if (kind->take)
+	if (kind->take && !cs_hier_writes(op))
 		kind->take(op, round);
 	if (hier->is_led && is_leader)
-		cs_node_publish(&op->node, hier->line, round->arrived + 1);
+		lead(op, round);
 	return CS_OK;
 }
 
@@ -229,4 +302,19 @@ cs_hier_next(struct cs_op *op)
 	return CS_OK;
 }
 
-cs_phase *const cs_hier_script[] = { cs_hier_open, CS_HIER_ROUND_PHASES, NULL };
+/* The leader keeps its file open until all have opened it. */
+enum cs_status
+cs_hier_close(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	if (hier->cow < 0)
+		return CS_OK;
+	if (cs_hier_writes(op) &&
+	    !cs_node_are_done(&op->node, cs_node_has_read(op->node.number)))
+		return CS_AGAIN;
+	close(hier->cow);
+	hier->cow = -1;
+	return CS_OK;
+}
+
+cs_phase *const cs_hier_script[] = { cs_hier_open, CS_HIER_ROUND_PHASES, cs_hier_close, NULL };

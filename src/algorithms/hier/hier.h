@@ -13,6 +13,7 @@
 #define CS_ALGORITHMS_HIER_HIER_H
 
 #include "algorithms/op.h"
+#include "shm/cow.h"
 #include "shm/post.h"
 
 #define CS_HIER_AREAS 2 /* most slots of the area in a round */
@@ -58,6 +59,9 @@ struct cs_hier_kind {
 	 * line of the leader that has taken it for this rank, too; NULL: nothing is to be seen. */
 	bool shares;
 	void (*compare)(struct cs_op *op, const struct cs_line *line);
+	/* With `shares`: writes the round to the file of the results instead of taking it
+	 * (cs_hier_write). */
+	void (*write)(struct cs_op *op, const struct cs_hier_round *round);
 };
 
 /* The state of the script, and the first member of an algorithm's own. */
@@ -70,6 +74,10 @@ struct cs_hier {
 	bool drives;          /* this rank's lane is one of these */
 	bool needs_line;      /* this rank publishes something */
 	bool is_led;          /* the leader takes for those whose result is the same memory */
+	int cow;              /* file of all results (shm/cow.h); -1: none */
+	struct cs_cow_told told; /* of it */
+	char *result;
+	size_t bytes;         /* of it */
 	struct cs_shared_place place; /* of the own result */
 	uint64_t round;       /* the one at hand; the one `lag` before it is taken */
 	int next;             /* lane or local rank that is looked at next */
@@ -120,9 +128,18 @@ void cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes,
 void cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t bytes,
 			    size_t wanted);
 
-/* Notes where the result is, if in memory that ranks have in common (shm/shared.h). Right after the
- * start. is_led: the leader then writes it, and others that have the same wait until it has. */
-void cs_hier_share(struct cs_op *op, const void *result, size_t bytes, bool is_led);
+/* Finds whether the result of `bytes` is in memory that ranks have in common (shm/shared.h), or is
+ * to be mapped copy-on-write (shm/cow.h). Right after the start. is_led: the leader then writes it
+ * for others, too, which wait until it has. */
+void cs_hier_share(struct cs_op *op, char *result, size_t bytes, bool is_led);
+/* Writes a part of the result to the file of the results. */
+void cs_hier_write(struct cs_op *op, size_t at, const char *from, size_t bytes);
+/* Does this rank, the leader, write a file of the results? */
+static inline bool
+cs_hier_writes(struct cs_op *op)
+{
+	return cs_hier_of(op)->cow >= 0 && cs_team_is_leader(op->team);
+}
 /* Is the result that the line's rank has told of the own one? */
 static inline bool
 cs_hier_is_shared(struct cs_op *op, const struct cs_line *line)
@@ -149,6 +166,7 @@ enum cs_status cs_hier_between(struct cs_op *op);
 enum cs_status cs_hier_tell(struct cs_op *op);
 enum cs_status cs_hier_take(struct cs_op *op);
 enum cs_status cs_hier_next(struct cs_op *op); /* gives back the areas of the taken round */
+enum cs_status cs_hier_close(struct cs_op *op); /* after the last round, with `shares` */
 
 /* Script of a collective whose rounds are known from the start. */
 extern cs_phase *const cs_hier_script[];

@@ -254,9 +254,23 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 		copy_out(op, round->area[0], several->window);
 }
 
+/* For blocks of one size. */
+static void
+write_round(struct cs_op *op, const struct cs_hier_round *round)
+{
+	const struct several *several = several_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	const char *from = round->area[0];
+	size_t each = op->call.recv.each, piece = cs_chunks_part_bytes(each, several->window);
+	if (several->is_whole)
+		cs_hier_write(op, 0, from, several->total);
+	for (int p = 0; p < shape->ranks && !several->is_whole; p++, from += piece)
+		cs_hier_write(op, (size_t)shape->order[p] * each + several->window.at, from, piece);
+}
+
 static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
 						    .between = between, .take = take,
-						    .shares = true };
+						    .shares = true, .write = write_round };
 
 static uint64_t
 count_rounds(const struct cs_op *op, const struct several *several, size_t most)
