@@ -16,7 +16,7 @@ struct cs_builder;
 struct cs_op;
 struct cs_problem;
 
-#define CS_MAX_PARAMS 8 /* of a composed algorithm; others have up to 5 */
+#define CS_MAX_PARAMS 12 /* of a composed algorithm; others have up to 5 */
 
 /* Roles of parameters that others than their algorithm read. */
 enum cs_role {
@@ -24,7 +24,11 @@ enum cs_role {
 	CS_ROLE_READ_ALL, /* bytes up to which a vector is reduced uncut, also in the simulator */
 	CS_ROLE_DOUBLING, /* 0: sums are in the order of ranks */
 	CS_ROLE_SENDERS,  /* ranks of a node that drive the plan; above 1: between all ranks */
+	CS_ROLE_COPY_OUT, /* enum cs_copy_out */
 };
+
+/* Ways from the node's area to the results, over several nodes (algorithms/hier/copy_out.h). */
+enum cs_copy_out { CS_OUT_COPY, CS_OUT_HOST, CS_OUT_WAYS };
 
 /* A parameter a user may set after the name ("hier:host:chunk=64K") or in a rule's `with`. Bytes or
  * a count. */

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#define CS_OP_STATE_BYTES 448
+#define CS_OP_STATE_BYTES 512
 
 struct cs_op;
 struct cs_report_row;

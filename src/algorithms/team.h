@@ -59,6 +59,10 @@ struct cs_team {
 	/* All ranks of the team, for plans between them; the group's private communicator is made
 	 * at its first use. */
 	void *everyone;
+	/* The ranks of the own node, for the MPI's collectives on it; their communicator is made
+	 * when a choice first needs it. */
+	void *locals;
+	bool has_locals; /* it is open, on all nodes */
 	uint64_t tags; /* operations begun: the same on all ranks, and the next one's tag */
 	uint64_t numbers; /* of messages from any source (wire/wire.h): the same on all ranks */
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */

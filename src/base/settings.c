@@ -281,6 +281,10 @@ static const struct cs_setting rows[] = {
 	{ "STREAM", "auto, on or off",
 	  "large copies into and out of shared memory past the cache (auto: where measured to be "
 	  "faster by far)", &cs_word_kind, FIELD(streams), .words = switch_words },
+	{ "COW", "a size from 64K to inf",
+	  "results of so many bytes of allgather and bcast over several nodes are mapped "
+	  "copy-on-write, where that is safe; inf: none are", &cs_size_kind, FIELD(cow),
+	  .low = 64 << 10, .high = CS_INF, .is_agreed = true },
 	{ "TEAM_AFTER", "a number from 0 to 1000000",
 	  "a communicator is served from its N-th blocking collective on", &cs_count_kind,
 	  FIELD(team_after), .high = 1000000, .is_agreed = true },
@@ -346,7 +350,7 @@ static const struct cs_setting rows[] = {
 
 static const struct cs_settings defaults = { .team_after = -1, .init_timeout = CS_AGREED_SECONDS,
 					     .is_adaptive = true, .is_nonblocking = true,
-					     .arrivals_limit = 256 << 10 };
+					     .arrivals_limit = 256 << 10, .cow = CS_INF };
 
 static const void *
 field_of(const struct cs_settings *settings, const struct cs_setting *row)

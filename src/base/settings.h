@@ -55,6 +55,8 @@ struct cs_settings {
 	enum cs_switch cma;     /* COLLSHIM_CMA=auto|on|off: process_vm_readv */
 	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies past the cache
 				 * (shm/copy.h) */
+	size_t cow;             /* COLLSHIM_COW: bytes from which results are mapped copy-on-write;
+				 * CS_INF: none are */
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
 	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at
 				 * MPI_Init; 0 = for ever */

@@ -9,6 +9,7 @@
 #include "comm/host/pmpi.h"
 #include "comm/calls/choose.h"
 #include "comm/calls/serve.h"
+#include "comm/teams/shared_window.h"
 #include "comm/types/types.h"
 #include "intercept/persistent_entry.h"
 #include "trace/report.h"
@@ -144,6 +145,18 @@ cs_entry_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
 	return NEXT(Comm_idup)(comm, copy, request);
 }
 
+#ifndef CS_STANDARD_ABI
+int
+cs_entry_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *memory,
+			     MPI_Win *win)
+{
+	int result = NEXT(Win_allocate_shared)(size, unit, info, comm, memory, win);
+	if (result == MPI_SUCCESS)
+		cs_shared_window_add(comm, *win);
+	return result;
+}
+#endif
+
 void
 cs_entry_after_init(void)
 {
@@ -176,6 +189,9 @@ cs_module_open(const struct cs_door *door)
 	static struct cs_module module = {
 		.abi = CS_MODULE_ABI,
 		.version = CS_VERSION,
+#ifdef CS_STANDARD_ABI
+#define WINDOW(name, arguments)
+#endif
 #define CALL(name, arguments) .entries[CS_CALL_##name] = (void *)cs_entry_##name,
 #define LARGE(name, arguments) .entries[CS_CALL_##name] = (void *)cs_entry_##name,
 #include "intercept/calls.def"

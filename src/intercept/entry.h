@@ -12,6 +12,9 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+#ifdef CS_STANDARD_ABI
+#define WINDOW(name, arguments)
+#endif
 #define CALL(name, arguments) __typeof__(MPI_##name) cs_entry_##name;
 #include "intercept/calls.def"
 

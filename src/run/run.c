@@ -35,13 +35,17 @@ bool cs_messages_progress;
 const char *
 cs_selection_open(struct cs_selection *selection, const struct cs_choice *choice)
 {
-	bool sends = choice->algorithm && cs_algorithm_opens_wire(choice->algorithm,
-								  selection->team->shape.nodes,
-								  choice->params);
-	const char *refused = sends ? selection->team->host->open(selection->team->everyone) : NULL;
+	struct cs_team *team = selection->team;
+	bool sends = choice->algorithm &&
+		     cs_algorithm_opens_wire(choice->algorithm, team->shape.nodes,
+					     choice->params);
+	const char *refused = sends ? team->host->open(team->everyone) : NULL;
+	int out = choice->algorithm ? cs_algorithm_role(choice->algorithm, CS_ROLE_COPY_OUT) : -1;
+	if (out >= 0 && choice->params[out] == CS_OUT_HOST && team->shape.nodes > 1)
+		team->has_locals = !team->host->open(team->locals);
 	/* The leaders are all ranks: epochs' exchanges may begin. */
-	if (sends && !refused && selection->team->shape.ppn_max == 1)
-		selection->team->leaders = selection->team->everyone;
+	if (sends && !refused && team->shape.ppn_max == 1)
+		team->leaders = team->everyone;
 	return refused;
 }
 

@@ -60,6 +60,7 @@ struct cs_node_shape {
 	size_t area_slots, area_bytes; /* 0 for a team on one node */
 	size_t spin, yields;
 	enum cs_switch streams; /* non-temporal stores: shm/copy.h */
+	size_t cow; /* bytes from which results are mapped (shm/cow.h); 0: none are */
 	struct cs_node_facts facts; /* as given; 0: measured, or the usual ones */
 };
 

@@ -108,6 +108,10 @@ cs_post_open(struct cs_node_op *op, struct cs_post *post)
 	post->line->word[0] = post->way;
 	post->line->word[1] = post->address;
 	post->line->word[2] = post->stride;
+	if (post->way == CS_POST_SINGLE_COPY)
+		cs_post_say_place(post->line, post->address
+				  ? cs_shared_find((const void *)(uintptr_t)post->address,
+						   post->bytes) : (struct cs_shared_place){ 0 });
 	return true;
 }
 

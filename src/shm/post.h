@@ -13,6 +13,7 @@
 #define CS_SHM_POST_H
 
 #include "shm/node_slots.h"
+#include "shm/shared.h"
 
 /* Way, in word[0] of a line; but a line with CS_POST_INLINE is all data, which readers know by the
  * size. */
@@ -111,6 +112,22 @@ static inline bool
 cs_post_is_single_copy(const struct cs_line *line)
 {
 	return line->word[0] == CS_POST_SINGLE_COPY;
+}
+
+/* The place of a block in memory that ranks have in common, in the last words of a line: told with
+ * one for all by single copy, and of results over several nodes. */
+static inline void
+cs_post_say_place(struct cs_line *line, struct cs_shared_place place)
+{
+	line->word[3] = place.file;
+	line->word[4] = place.at;
+}
+/* Is the block where it is to go, since both are the same memory? */
+static inline bool
+cs_post_is_there(const struct cs_line *line, const void *to, size_t bytes)
+{
+	return line->word[3] &&
+	       cs_shared_is_same(cs_shared_find(to, bytes), line->word[3], line->word[4]);
 }
 
 /* Address, in slots, of a round that local rank `local` has published; `pieces` rounds share a

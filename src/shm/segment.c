@@ -195,10 +195,23 @@ is_whole(int fd, uint64_t bytes)
 	       (uint64_t)status.st_size == bytes;
 }
 
-/* Opens another process's descriptor, if it is a file of the right size: the pid may be another
- * process's here, and opening a device or a pipe has effects. */
-static int
-open_of_other(const struct cs_segment_handle *handle)
+int
+cs_segment_file(const char *name, size_t bytes)
+{
+	if (!is_within_limit(bytes))
+		return -1;
+	int fd = above_streams(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	int error = fd < 0 ? errno : ftruncate(fd, (off_t)bytes) ? errno : allocate(fd, 0, bytes);
+	if (error && fd >= 0)
+		close(fd);
+	errno = error ? error : errno;
+	return error ? -1 : fd;
+}
+
+/* Only a file of the right size: the pid may be another process's here, and opening a device or a
+ * pipe has effects. */
+int
+cs_segment_open_of(const struct cs_segment_handle *handle)
 {
 	char path[64];
 	snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)handle->pid, handle->fd);
@@ -227,7 +240,7 @@ cs_segment_attach(struct cs_segment *segment, const struct cs_segment_handle *ha
 		name[sizeof name - 1] = 0;
 		made.fd = above_streams(shm_open(name, O_RDWR | O_CLOEXEC, 0));
 	} else {
-		made.fd = open_of_other(handle);
+		made.fd = cs_segment_open_of(handle);
 	}
 	if (made.fd < 0)
 		return CS_SYSTEM;

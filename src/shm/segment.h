@@ -69,6 +69,13 @@ void cs_segment_seal(struct cs_segment *segment);
 /* Seals and unmaps. A closed segment is fine. */
 void cs_segment_close(struct cs_segment *segment);
 
+/* Makes a file in memory of `bytes`, without a name and with all of its pages: to be sealed, and
+ * closed by the caller. -1 with errno. */
+int cs_segment_file(const char *name, size_t bytes);
+/* Opens another process's file, by handle->pid, fd and bytes, which must be its size. -1 with
+ * errno. */
+int cs_segment_open_of(const struct cs_segment_handle *handle);
+
 /* Draws random words, different in each process. */
 void cs_segment_draw(uint64_t words[2]);
 

@@ -84,8 +84,8 @@ any_value(struct run *run, const struct cs_param *param)
 {
 	static const char *const bytes[] = { "chunk", "wire_chunk", "segment", "block",
 					     "relay_from" };
-	static const char *const counts[] = { "k", "window", "ports", "senders", "lanes", "radix",
-					      "group", "fan" };
+	static const char *const counts[] = { "k", "window", "ports", "senders", "lanes", "out",
+					      "radix", "group", "fan" };
 	static const char *const limits[] = { "read_all", "room", "aggregate", "least" };
 	static const char *const switches[] = { "barrier", "control", "rma", "serial" };
 	for (size_t i = 0; i < COUNT(bytes); i++)

@@ -139,6 +139,9 @@ make_team(struct world *world, const int *sizes, int rank, const struct cs_node_
 		take_levels(world, team->shape.locals, &team->shape.levels);
 	take_seat(world, &world->everyone[rank], 0, rank);
 	team->everyone = &world->everyone[rank];
+	take_seat(world, &world->locals[rank], -1 - world->node_of[rank], world->local_of[rank]);
+	team->locals = &world->locals[rank];
+	team->has_locals = true;
 	team->idle = &world->idle[rank];
 }
 

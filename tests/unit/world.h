@@ -30,7 +30,7 @@ struct world;
 struct seat {
 	struct world *world;
 	struct cs_wire wire;
-	int group, rank;   /* group: 0 for all, 1 + lane */
+	int group, rank;   /* group: 0 for all, 1 + lane, -1 - node */
 	uint64_t meetings; /* collectives that it has begun */
 	struct cs_multicast multicast;
 	struct datagram *looked_at;
@@ -54,7 +54,7 @@ struct world {
 	size_t bytes[WORLD_MOST]; /* of it */
 	struct cs_team *teams;    /* by rank */
 	struct cs_op_memory *idle[WORLD_MOST];
-	struct seat everyone[WORLD_MOST], leaders[WORLD_MOST];
+	struct seat everyone[WORLD_MOST], leaders[WORLD_MOST], locals[WORLD_MOST];
 	struct message *messages;
 	struct meeting *meetings_under_way;
 	struct datagram *datagrams;

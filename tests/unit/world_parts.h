@@ -7,7 +7,8 @@
 static inline int
 members_of(const struct world *world, int group)
 {
-	return group ? world->nodes : world->ranks;
+	return group < 0 ? world->first[-group] - world->first[-group - 1]
+	       : group ? world->nodes : world->ranks;
 }
 
 /* Lets others go on, for a call that blocks. */

@@ -10,6 +10,7 @@
  * Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/between.h"
+#include "algorithms/hier/copy_out.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/late/node_barriers.h"
@@ -38,7 +39,9 @@ is_read(struct cs_op *op, size_t single_copy_from)
 	struct cs_call *call = &op->call;
 	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1,
 					   .readers = (unsigned)op->team->shape.ranks - 1 };
-	return cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
+	bool is_shared = cs_op_may_single_copy(op) &&
+			 cs_shared_find(call->recv.base, call->bytes).file;
+	return (cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) || is_shared) &&
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
@@ -129,6 +132,7 @@ struct several {
 	size_t chunk; /* bytes of a round */
 	int root_node, root_local;
 	bool is_root, is_root_node;
+	bool is_by_host; /* the copy-out */
 };
 
 static void
@@ -202,7 +206,8 @@ source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *
 static bool
 takes(struct cs_op *op)
 {
-	return !CS_OP_STATE(struct several, op)->is_root;
+	const struct several *several = CS_OP_STATE(struct several, op);
+	return several->is_by_host || !several->is_root;
 }
 
 static void
@@ -216,7 +221,22 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
 	if ((several->is_root_node || cs_hier_has_senders(op)) && !is_last)
 		return;
-	cs_copy_result(op, op->call.recv.base + round->at + first, round->area[0] + first, part);
+	if (!several->is_by_host && !cs_hier_writes(op) &&
+	    !(several->is_root_node && cs_hier_is_shared(op, line)))
+		cs_copy_result(op, op->call.recv.base + round->at + first,
+			       round->area[0] + first, part);
+}
+
+static void
+compare(struct cs_op *op, const struct cs_line *line)
+{
+	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
+}
+
+static void
+write_round(struct cs_op *op, const struct cs_hier_round *round)
+{
+	cs_hier_write(op, round->at, round->area[0], round->count);
 }
 
 /* On nodes but the root's all hear along the tree, and small data comes along it. */
@@ -226,15 +246,13 @@ grow(struct cs_op *op, struct cs_tree *tree)
 	const struct several *several = CS_OP_STATE(struct several, op);
 	tree->sizes = CS_TREE_VECTOR;
 	tree->each = tree->stride = op->call.bytes;
-	return several->is_root_node || several->hier.rounds > 1 ? 0 : CS_HIER_HEAR;
+	return several->is_root_node || several->is_by_host ? 0 : CS_HIER_HEAR;
 }
 
 static void
 take_told(struct cs_op *op, const struct cs_hier_round *round)
 {
 	const struct cs_hier *hier = cs_hier_of(op);
-	if (!(hier->by_tree & CS_HIER_HEAR))
-		return;
 	const struct cs_tree *tree = hier->tree;
 	cs_node_bcast_compare(&op->node, &op->call, tree->stride);
 	if (tree->told)
@@ -244,14 +262,30 @@ take_told(struct cs_op *op, const struct cs_hier_round *round)
 		cs_copy_result(op, op->call.recv.base, round->area[0], round->count);
 }
 
+/* The MPI broadcasts on the node, from the root's memory, or from a leader's area. */
+static void
+take(struct cs_op *op, const struct cs_hier_round *round)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	char *to = op->call.recv.base + round->at;
+	if (cs_hier_of(op)->by_tree & CS_HIER_HEAR)
+		take_told(op, round);
+	else if (several->is_by_host)
+		cs_copy_out_by_host(op, several->is_root_node ? several->root_local
+							      : cs_team_leader(op->team),
+				    several->is_root ? to : round->area[0], to, round->count);
+}
+
 static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
 						.waits_for = is_root_here, .grow = grow,
 						.between = between, .tell = tell, .source = source,
 						.takes = takes, .take_lane = take_lane,
-						.take = take_told };
+						.take = take, .shares = true, .compare = compare,
+						.write = write_round };
 
 static __attribute__((noinline)) void
-several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t wanted_senders)
+several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t wanted_senders,
+	      size_t out)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -262,21 +296,24 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t wanted
 	several->root_local = shape->local_of[call->root];
 	several->is_root = shape->rank == call->root;
 	several->is_root_node = shape->node == several->root_node;
+	several->is_by_host = cs_copy_out_is_by_host(op, out);
 	several->hier.rounds = cs_chunks_rounds(call->bytes, several->chunk);
-	cs_node_expect(&op->node, several->hier.rounds, 2);
+	cs_node_expect(&op->node, several->hier.rounds, 3);
 	const struct cs_hier_senders senders =
-		{ .count = cs_hier_senders(op, wanted_senders, 0, 0),
+		{ .count = cs_hier_senders(op, several->is_by_host ? 1 : wanted_senders, 0, 0),
 		  .are_heard = true, .never_meet = true };
 	if (senders.count > 1)
 		cs_hier_start_by_senders(op, &bcast_hier, &senders, cs_hier_script,
 					 CS_HIER_SCRIPT_ROUND);
 	else
 		cs_hier_start_by_lanes(op, &bcast_hier, call->bytes, wanted_lanes);
+	if (!several->is_by_host)
+		cs_hier_share(op, call->recv.base, call->bytes, !several->is_root_node);
 	several->hier.needs_line = several->is_root || several->hier.drives;
 }
 
 /* Parameters. */
-enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN, BARRIER, SENDERS };
+enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN, BARRIER, SENDERS, OUT };
 
 static bool
 fast(struct cs_op *op, const size_t *params)
@@ -297,7 +334,7 @@ run(struct cs_op *op, const size_t *params)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	if (team->shape.nodes > 1)
-		several_nodes(op, params[WIRE_CHUNK], params[LANES], params[SENDERS]);
+		several_nodes(op, params[WIRE_CHUNK], params[LANES], params[SENDERS], params[OUT]);
 	else if (team->shape.rank == call->root)
 		node_root(op, params[CHUNK], params[CMA_MIN]);
 	else
@@ -320,7 +357,7 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 					 "messages; " CS_LANES_ZERO, 2, 0,
 				CS_LANES },
 		    [CMA_MIN] = CS_CMA_MIN, [BARRIER] = CS_NODE_BARRIERS,
-		    [SENDERS] = CS_HIER_SENDERS },
+		    [SENDERS] = CS_HIER_SENDERS, [OUT] = CS_COPY_OUT },
 	.composes = true,
 	.fast = fast,
 	.run = run,

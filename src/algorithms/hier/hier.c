@@ -2,6 +2,9 @@
 #include "algorithms/hier/hier.h"
 
 #include "algorithms/hier/between.h"
+#include "base/log.h"
+
+#include <unistd.h>
 
 void
 cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
@@ -126,6 +129,10 @@ start(struct cs_op *op, const struct cs_hier_kind *kind, cs_phase *const *script
 	hier->line = NULL;
 	hier->step = 0;
 	hier->needs_line = true;
+	hier->is_led = false;
+	hier->cow = -1;
+	hier->told = (struct cs_cow_told){ 0 };
+	hier->place = (struct cs_shared_place){ 0 };
 	hier->round = 0;
 	hier->next = hier->area = 0;
 	hier->is_laid_out = false;
@@ -166,12 +173,59 @@ cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t
 		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
 }
 
+/* May the rounds have trees? The same on all ranks of the node. Where a leader may take for others,
+ * they are for short calls. */
+static bool
+may_grow(struct cs_op *op)
+{
+	const struct cs_hier *hier = cs_hier_of(op);
+	return hier->kind->grow && hier->lanes == 1 && !cs_hier_has_senders(op) &&
+	       op->team->shape.levels.count > 1 && !(hier->kind->shares && hier->rounds > 1);
+}
+
+void
+cs_hier_share(struct cs_op *op, char *result, size_t bytes, bool is_led)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	size_t cow = op->team->node.shape.cow;
+	bool may_map = cow && bytes >= cow && is_led && !cs_node_is_watched(&op->node);
+	if (may_grow(op) || cs_hier_has_senders(op))
+		return;
+	hier->place = cs_shared_find(result, bytes);
+	hier->is_led = is_led && (hier->place.file || may_map);
+	hier->result = result;
+	hier->bytes = bytes;
+	if (may_map && cs_team_is_leader(op->team))
+		hier->cow = cs_cow_open(result, bytes, &hier->told);
+}
+
+static void
+check(struct cs_op *op, bool is_done)
+{
+	if (is_done)
+		return;
+	cs_warn_local("a result's file in memory cannot be used (%m); ending the job");
+	op->team->host->abort("no memory for a result");
+}
+
+void
+cs_hier_write(struct cs_op *op, size_t at, const char *from, size_t bytes)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	check(op, cs_cow_write(hier->cow, hier->result, at, from, bytes));
+}
+
 enum cs_status
 cs_hier_open(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	if (hier->needs_line && !(hier->line = cs_node_try_line(&op->node)))
 		return CS_AGAIN;
+	if (hier->line && hier->kind->shares) {
+		hier->line->word[1] = hier->told.file;
+		hier->line->word[2] = hier->told.inode;
+		cs_post_say_place(hier->line, hier->place);
+	}
 	return CS_OK;
 }
 
@@ -188,8 +242,7 @@ plant(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_shape *shape = &op->team->shape;
-	if (!hier->kind->grow || hier->lanes > 1 || cs_hier_has_senders(op) ||
-	    shape->levels.count < 2)
+	if (!may_grow(op))
 		return;
 	hier->tree = cs_op_memory(op, CS_OP_TREE, sizeof *hier->tree);
 	cs_tree_begin(hier->tree, &shape->levels, CS_TREE_ALIKE, shape->local,
@@ -332,18 +385,84 @@ hear(struct cs_op *op, const struct cs_hier_round *round)
 			    has_data ? round->area[0] : NULL);
 }
 
+static bool
+is_last(const struct cs_hier *hier, const struct cs_hier_round *round)
+{
+	return round->index + 1 == hier->rounds;
+}
+
+static void
+take_file(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	check(op, cs_cow_take(hier->cow, cs_cow_told_offset(hier->told), hier->result,
+			      hier->bytes));
+}
+
+/* Waits until the leader has taken the round, if its result is this rank's, too, or that of all is
+ * in a file. A rank that cannot open the file takes as usual. */
+static enum cs_status
+take_by_leader(struct cs_op *op, const struct cs_hier_round *round, bool *is_taken)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	int leader = cs_team_leader(op->team);
+	const struct cs_line *line = cs_node_look(&op->node, leader, round->arrived);
+	if (!line)
+		return CS_AGAIN;
+	bool is_shared = cs_hier_is_shared(op, line);
+	if (!is_shared && !round->index && hier->cow < 0 && line->word[1]) {
+		hier->told = (struct cs_cow_told){ line->word[1], line->word[2] };
+		hier->cow = cs_cow_attach(cs_node_rank(&op->team->node, leader)->pid, hier->told,
+					  hier->bytes);
+	}
+	*is_taken = is_shared || hier->cow >= 0;
+	if (!*is_taken)
+		return CS_OK;
+	if (hier->kind->compare)
+		hier->kind->compare(op, line);
+	if (!is_shared && !is_last(hier, round))
+		return CS_OK; /* all at the end */
+	if (!cs_node_look(&op->node, leader, round->arrived + 1))
+		return CS_AGAIN;
+	if (!is_shared)
+		take_file(op);
+	return CS_OK;
+}
+
+/* Leader: after its own part. */
+static void
+lead(struct cs_op *op, const struct cs_hier_round *round)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	bool is_complete = hier->cow >= 0 && is_last(hier, round);
+	if (hier->cow >= 0)
+		hier->kind->write(op, round);
+	if (is_complete)
+		cs_cow_seal(hier->cow);
+	cs_node_publish(&op->node, hier->line, round->arrived + 1);
+	if (is_complete)
+		take_file(op);
+}
+
 enum cs_status
 cs_hier_take(struct cs_op *op)
 {
+	bool is_leader = cs_team_is_leader(op->team), is_taken = false;
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_kind *kind = hier->kind;
 	const struct cs_hier_round *round = cs_hier_taken(hier);
 	if (!round || (kind->takes && !kind->takes(op)))
 		return CS_OK;
+	if (hier->is_led && !is_leader && take_by_leader(op, round, &is_taken) == CS_AGAIN)
+		return CS_AGAIN;
+	if (is_taken)
+		return CS_OK;
 	if (hier->by_tree & CS_HIER_HEAR ? !hear(op, round) : take_lanes(op, round) == CS_AGAIN)
 		return CS_AGAIN;
-	if (kind->take)
+	if (kind->take && !cs_hier_writes(op))
 		kind->take(op, round);
+	if (hier->is_led && is_leader)
+		lead(op, round);
 	return CS_OK;
 }
 
@@ -353,7 +472,7 @@ cs_hier_next(struct cs_op *op)
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_round *taken = cs_hier_taken(hier);
 	if (cs_hier_is_brought(hier))
-		hier->step = cs_hier_now(hier)->arrived;
+		hier->step = cs_hier_now(hier)->arrived + hier->kind->shares;
 	if (taken && areas_of(op))
 		cs_node_area_done(&op->node, taken->room, (uint64_t)areas_of(op));
 	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag)
@@ -363,4 +482,19 @@ cs_hier_next(struct cs_op *op)
 	return CS_OK;
 }
 
-cs_phase *const cs_hier_script[] = { cs_hier_open, CS_HIER_ROUND_PHASES, NULL };
+/* The leader keeps its file open until all have opened it. */
+enum cs_status
+cs_hier_close(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	if (hier->cow < 0)
+		return CS_OK;
+	if (cs_hier_writes(op) &&
+	    !cs_node_are_done(&op->node, cs_node_has_read(op->node.number)))
+		return CS_AGAIN;
+	close(hier->cow);
+	hier->cow = -1;
+	return CS_OK;
+}
+
+cs_phase *const cs_hier_script[] = { cs_hier_open, CS_HIER_ROUND_PHASES, cs_hier_close, NULL };

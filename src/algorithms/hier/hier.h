@@ -17,6 +17,8 @@
 
 #include "algorithms/node/tree.h"
 #include "algorithms/op.h"
+#include "shm/cow.h"
+#include "shm/post.h"
 
 #define CS_HIER_SENDERS \
 	{ "senders", "ranks of a node that drive the plan between nodes, a port each; above 1 " \
@@ -64,6 +66,13 @@ struct cs_hier_kind {
 			  const struct cs_line *line);
 	/* Takes the round, when all lanes' parts are there. NULL: take_lane has taken it. */
 	void (*take)(struct cs_op *op, const struct cs_hier_round *round);
+	/* With cs_hier_share; a round then has a third step, arrived + 1. `compare`: looks at the
+	 * line of the leader that has taken it for this rank, too; NULL: nothing is to be seen. */
+	bool shares;
+	void (*compare)(struct cs_op *op, const struct cs_line *line);
+	/* With `shares`: writes the round to the file of the results instead of taking it
+	 * (cs_hier_write). */
+	void (*write)(struct cs_op *op, const struct cs_hier_round *round);
 };
 
 /* Ranks meet along the tree, and cs_hier_is_here does nothing; all of them take, and hear along it
@@ -79,6 +88,12 @@ struct cs_hier {
 	int first_lane, lanes; /* lanes that carry this call; senders that takers wait for */
 	bool drives;          /* this rank's lane is one of these, or it is a sender */
 	bool needs_line;      /* this rank publishes something */
+	bool is_led;          /* the leader takes for those whose result is the same memory */
+	int cow;              /* file of all results (shm/cow.h); -1: none */
+	struct cs_cow_told told; /* of it */
+	char *result;
+	size_t bytes;         /* of it */
+	struct cs_shared_place place; /* of the own result */
 	uint64_t round;       /* the one at hand; the one `lag` before it is taken */
 	int next;             /* lane or local rank that is looked at next */
 	bool is_laid_out;     /* the round at hand */
@@ -155,6 +170,24 @@ void cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind,
 
 /* Local rank of a lane that carries the call or, where senders are heard, of a sender. */
 int cs_hier_driver(const struct cs_op *op, int lane);
+/* Finds whether the result of `bytes` is in memory that ranks have in common (shm/shared.h), or is
+ * to be mapped copy-on-write (shm/cow.h). Right after the start. is_led: the leader then writes it
+ * for others, too, which wait until it has. */
+void cs_hier_share(struct cs_op *op, char *result, size_t bytes, bool is_led);
+/* Writes a part of the result to the file of the results. */
+void cs_hier_write(struct cs_op *op, size_t at, const char *from, size_t bytes);
+/* Does this rank, the leader, write a file of the results? */
+static inline bool
+cs_hier_writes(struct cs_op *op)
+{
+	return cs_hier_of(op)->cow >= 0 && cs_team_is_leader(op->team);
+}
+/* Is the result that the line's rank has told of the own one? */
+static inline bool
+cs_hier_is_shared(struct cs_op *op, const struct cs_line *line)
+{
+	return cs_shared_is_same(cs_hier_of(op)->place, line->word[3], line->word[4]);
+}
 
 /* Sets the lanes that carry the call: `lanes` from `first` on. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);
@@ -178,6 +211,7 @@ enum cs_status cs_hier_between(struct cs_op *op);
 enum cs_status cs_hier_tell(struct cs_op *op);
 enum cs_status cs_hier_take(struct cs_op *op);
 enum cs_status cs_hier_next(struct cs_op *op); /* gives back the areas of the taken round */
+enum cs_status cs_hier_close(struct cs_op *op); /* after the last round, with `shares` */
 
 /* Script of a collective whose rounds are known from the start. */
 extern cs_phase *const cs_hier_script[];

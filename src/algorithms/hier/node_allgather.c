@@ -33,7 +33,7 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 			       cs_post_find(&op->node, local, line, round, chunk,
 					    cs_post_pieces(&op->team->node, chunk)),
 			       cs_chunks_bytes(block, chunk, round));
-	else if (round == 0)
+	else if (round == 0 && !cs_post_is_there(line, to, block))
 		cs_node_read(&op->node, local, to, line->word[1], block);
 }
 
@@ -101,6 +101,20 @@ small_blocks(struct cs_op *op, bool are_inline)
 	cs_at_end(at);
 }
 
+/* Is the own block's place in the result in a shared window? It is put there at once, since ranks
+ * with the same result then have it, and read by the others. */
+static bool
+puts_in_shared(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
+	if (!cs_op_may_single_copy(op) || !call->bytes ||
+	    !cs_shared_find(cs_blocks_at(&call->recv, op->team->shape.rank), call->bytes).file)
+		return false;
+	copy_own(op);
+	call->send.base = NULL; /* in place */
+	return true;
+}
+
 static __attribute__((noinline)) void
 one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_from)
 {
@@ -110,9 +124,9 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 	       chunk = wanted_chunk < room ? wanted_chunk : room;
 	struct cs_rounds *exchange = cs_rounds_init(op, chunk, get);
 	bool is_inline = most <= CS_INLINE;
-	bool is_single_copy = !is_inline &&
-			      cs_single_copy_by_calls(op, single_copy_from, call->bytes,
-						      (size_t)team->shape.ranks - 1) &&
+	bool is_chosen = !is_inline && cs_single_copy_by_calls(op, single_copy_from, call->bytes,
+							       (size_t)team->shape.ranks - 1);
+	bool is_single_copy = (is_chosen || (!is_inline && puts_in_shared(op))) &&
 			      cs_node_offer(&op->node, own_block(op), call->bytes);
 	exchange->takes = cs_chunks_rounds(most, chunk);
 	/* The way of others' blocks, if there is no own one */
@@ -145,6 +159,7 @@ struct several {
 	struct cs_chunks_part window; /* of the round at hand */
 	size_t limit, room; /* bytes of all blocks in a round: at most; of its slot */
 	bool is_whole;      /* a round is the result */
+	bool is_by_host;    /* the copy-out */
 	/* By node, in the operation's memory: its part in the area; this lane's slice of that. */
 	size_t *bytes, *at, *lane_bytes, *lane_at;
 	size_t total, own_at;
@@ -242,6 +257,11 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 {
 	struct several *several = several_of(op);
 	char *to = op->call.recv.base;
+	if (several->is_by_host) {
+		cs_copy_out_by_host(op, cs_team_leader(op->team), round->area[0], to,
+				    several->total);
+		return;
+	}
 	if (!several->is_whole) {
 		copy_out(op, round->area[0], several->window, several->first_node);
 		return;
@@ -252,9 +272,24 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 	cs_copy_result(op, to + several->total - before, round->area[0], before);
 }
 
+/* For blocks of one size. */
+static void
+write_round(struct cs_op *op, const struct cs_hier_round *round)
+{
+	const struct several *several = several_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	const char *from = round->area[0];
+	size_t each = op->call.recv.each, piece = cs_chunks_part_bytes(each, several->window);
+	if (several->is_whole)
+		cs_hier_write(op, 0, from, several->total);
+	for (int p = 0; p < shape->ranks && !several->is_whole; p++, from += piece)
+		cs_hier_write(op, (size_t)shape->order[p] * each + several->window.at, from, piece);
+}
+
 static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
 						    .grow = cs_hier_grow, .between = between,
-						    .take = take };
+						    .take = take, .shares = true,
+						    .write = write_round };
 
 static uint64_t
 count_rounds(const struct cs_op *op, const struct several *several, size_t most)
@@ -299,17 +334,19 @@ cut_for_nodes(struct cs_op *op, size_t most, size_t wire_chunk)
 	several->is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
 	several->room = is_one_round && all < limit ? all : limit;
 	several->hier.rounds = count_rounds(op, several, most);
-	cs_node_expect(&op->node, several->hier.rounds, 2);
+	cs_node_expect(&op->node, several->hier.rounds, 3);
 }
 
 static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes,
-	      size_t wanted_senders)
+	      size_t wanted_senders, size_t out)
 {
 	struct several *several = several_of(op);
 	cut_for_nodes(op, most, wire_chunk);
+	several->is_by_host = several->is_whole && cs_copy_out_is_by_host(op, out);
 	const struct cs_hier_senders senders =
-		{ .count = cs_hier_senders(op, wanted_senders, 0, several->hier.rounds),
+		{ .count = cs_hier_senders(op, several->is_by_host ? 1 : wanted_senders, 0,
+					   several->hier.rounds),
 		  .are_heard = true };
 	several->first_node = senders.count > 1 ? op->team->shape.node : 0;
 	if (senders.count > 1)
@@ -317,6 +354,8 @@ several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_la
 					 CS_HIER_SCRIPT_ROUND);
 	else
 		cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);
+	if (!several->is_by_host && !op->call.recv.bytes)
+		cs_hier_share(op, op->call.recv.base, total(op), true);
 }
 
 static __attribute__((noinline)) bool
@@ -346,7 +385,7 @@ cs_node_allgather(struct cs_op *op, const size_t *params)
 	size_t most = most_of(op);
 	if (op->team->shape.nodes > 1)
 		several_nodes(op, most, params[CS_SPREAD_WIRE_CHUNK], params[CS_SPREAD_LANES],
-			      params[CS_SPREAD_SENDERS]);
+			      params[CS_SPREAD_SENDERS], params[CS_SPREAD_OUT]);
 	else
 		one_node(op, most, params[CS_SPREAD_CHUNK], params[CS_SPREAD_CMA_MIN]);
 }

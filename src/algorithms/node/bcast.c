@@ -16,8 +16,9 @@ get_round(struct cs_op *op, struct cs_node_reader *reader, const struct cs_line 
 		return true;
 	}
 	if (cs_post_is_single_copy(line)) {
-		cs_node_get_single_copy(&op->node, CS_BCAST, reader->from, call->recv.base,
-					line->word[1], reader->limit);
+		if (!cs_post_is_there(line, call->recv.base, reader->limit))
+			cs_node_get_single_copy(&op->node, CS_BCAST, reader->from,
+						call->recv.base, line->word[1], reader->limit);
 		return true;
 	}
 	if (line->word[0] != CS_POST_RING)

@@ -14,6 +14,7 @@
 struct cs_group {
 	MPI_Comm comm;   /* errors return; MPI_COMM_NULL: not made yet */
 	MPI_Comm parent; /* to be split when the group is opened; MPI_COMM_NULL: was made at once */
+	int part; /* ranks of the parent with the same one are the group; 0: all are */
 	const char *refused; /* why it cannot be made, or NULL */
 	int nodes, node;
 	int *ints; /* leaders: four arrays of one int per node */

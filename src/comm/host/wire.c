@@ -201,23 +201,23 @@ cs_group_count(struct cs_group *group)
 		atomic_fetch_add(&comms, 1);
 }
 
-/* Makes the communicator of all of a team's ranks; not by MPI_Comm_dup, which would copy the
- * program's attributes. Returns NULL, or why there is none; the same on all ranks, also if the host
- * has no communicator left. */
+/* Makes the communicator of the group, ranks of the parent with the same part; not by MPI_Comm_dup,
+ * which would copy the program's attributes. Returns NULL, or why there is none; the same on all
+ * ranks, also if the host has no communicator left. */
 static const char *
 make_comm(struct cs_group *group)
 {
 	int mine[2] = { cs_groups_are_many(), atomic_load(&cs_engine.has_duplicated) },
 	    any[2] = { 0, 0 };
-	cs_pmpi.Comm_rank(group->parent, &group->node);
-	cs_pmpi.Comm_size(group->parent, &group->nodes);
 	check(cs_pmpi.Allreduce(mine, any, 2, MPI_INT, MPI_MAX, group->parent), "MPI_Allreduce");
 	if (any[0] || any[1])
 		return any[1] ? CS_GROUP_MIGHT_HANG : CS_GROUPS_ARE_MANY;
-	if (cs_pmpi.Comm_split(group->parent, 0, group->node, &group->comm)) {
+	if (cs_pmpi.Comm_split(group->parent, group->part, 0, &group->comm)) {
 		group->comm = MPI_COMM_NULL;
 		return CS_GROUP_WAS_REFUSED;
 	}
+	cs_pmpi.Comm_rank(group->comm, &group->node);
+	cs_pmpi.Comm_size(group->comm, &group->nodes);
 	cs_group_count(group);
 	cs_pmpi.Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
 	group->ints = calloc(4 * (size_t)group->nodes, sizeof(int));

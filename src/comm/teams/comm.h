@@ -34,7 +34,7 @@ enum cs_comm_state { CS_COMM_COUNTING, CS_COMM_TEAM, CS_COMM_HOST, CS_COMM_QUEUE
 struct cs_seat {
 	struct cs_selection selection;
 	struct cs_team team;
-	struct cs_group leaders, everyone;
+	struct cs_group leaders, everyone, locals;
 	struct cs_ledger_page page; /* open for a team of all ranks */
 	uint64_t looked_at; /* the node's calls when idle teams were last looked for */
 	void *own_node; /* words of a node of one rank, if each has one; else NULL */

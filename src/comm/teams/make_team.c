@@ -133,6 +133,7 @@ drop_groups(struct cs_comm *communicator)
 {
 	cs_group_close(&communicator->seat->leaders);
 	cs_group_close(&communicator->seat->everyone);
+	cs_group_close(&communicator->seat->locals);
 }
 
 /* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for
@@ -420,8 +421,8 @@ static void
 make(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
-	communicator->seat->leaders = (struct cs_group){ .comm = MPI_COMM_NULL,
-							 .parent = MPI_COMM_NULL };
+	communicator->seat->leaders = communicator->seat->locals =
+		(struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
 	communicator->seat->everyone = (struct cs_group){ .comm = MPI_COMM_NULL,
 							  .parent = communicator->comm };
 	enum cs_trouble trouble = find_way(communicator);
@@ -440,6 +441,9 @@ make(struct cs_comm *communicator)
 	team->leaders = communicator->seat->leaders.comm != MPI_COMM_NULL
 			? &communicator->seat->leaders : NULL;
 	team->everyone = &communicator->seat->everyone;
+	communicator->seat->locals.parent = communicator->comm;
+	communicator->seat->locals.part = team->shape.node;
+	team->locals = &communicator->seat->locals;
 	communicator->first_call = team->node.calls;
 	communicator->seat->selection.team = team;
 	communicator->seat->selection.facts = (struct cs_facts){

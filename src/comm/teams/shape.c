@@ -247,6 +247,7 @@ cs_team_node_shape(const struct cs_comm *communicator)
 		.spin = limits->spin,
 		.yields = limits->yields,
 		.streams = cs_engine.settings.streams,
+		.cow = cs_engine.settings.cow,
 		.facts.of = { [CS_COPY_RATE] = (uint32_t)limits->copy_rate,
 			      [CS_LINE_NS] = (uint32_t)limits->line_ns,
 			      [CS_TURN_NS] = (uint32_t)limits->turn_ns,
