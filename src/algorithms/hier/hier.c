@@ -173,7 +173,7 @@ cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t
 		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
 }
 
-/* May the rounds have trees? The same on all ranks of the node. Where a leader may take for others,
+/* May the rounds have trees? The same on all ranks of the node. If a leader may take for others,
  * they are for short calls. */
 static bool
 may_grow(struct cs_op *op)
