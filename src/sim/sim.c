@@ -158,7 +158,7 @@ static void
 judge(struct cs_sim *sim, const int64_t *starts)
 {
 	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "repeat",
-					     "publish", "await" };
+					     "tell", "hear", "publish", "await" };
 	if (sim->player)
 		sim->player->judge(sim);
 	for (int rank = 0; rank < sim->ranks && sim->status == CS_OK; rank++) {

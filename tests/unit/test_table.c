@@ -54,8 +54,9 @@ PLAN(gatherv_of_a_long_name) = {
 PLAN(gatherv_of_many_parameters) = {
 	.colls = CS_SET(CS_GATHERV), .name = "many", .build = build,
 	.params = { { "a", "", 1, 1, 1 }, { "b", "", 1, 1, 1 }, { "c", "", 1, 1, 1 },
-		    { "d", "", 1, 1, 1 },
-		    { "e", "", 1, 1, 1 }, { "f", "", 1, 1, 1 }, { "g", "", 1, 1, 1 } },
+		    { "d", "", 1, 1, 1 }, { "e", "", 1, 1, 1 }, { "f", "", 1, 1, 1 },
+		    { "g", "", 1, 1, 1 }, { "h", "", 1, 1, 1 }, { "i", "", 1, 1, 1 },
+		    { "j", "", 1, 1, 1 }, { "k", "", 1, 1, 1 } },
 };
 
 #if CS_MOST_ROWS > SHORT
