@@ -18,7 +18,7 @@ struct relay {
 bool
 cs_relay_is_of_use(const struct cs_levels *levels)
 {
-	return levels->large >= 0;
+	return levels->count > 1 && levels->large >= 0;
 }
 
 /* Finds the rank that this one reads, and whether others read this one. */
