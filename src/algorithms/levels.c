@@ -1,6 +1,8 @@
 /* algorithms/levels.c — groups of a node's ranks from packages and caches. */
 #include "algorithms/levels.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 
 enum { CACHE, PACKAGE, NODE, KINDS };
@@ -137,4 +139,15 @@ cs_levels_fini(struct cs_levels *levels)
 {
 	free(levels->order);
 	*levels = (struct cs_levels){ 0 };
+}
+
+uint64_t
+cs_levels_digest(const struct cs_levels *levels)
+{
+	size_t bytes = (size_t)levels->size * sizeof *levels->order;
+	uint64_t hash = cs_hash_bytes(CS_HASH_START, levels->below, sizeof levels->below);
+	hash = cs_hash_bytes(hash, levels->order, levels->order ? bytes : 0);
+	for (int level = 0; level < levels->count; level++)
+		hash = cs_hash_bytes(hash, levels->end[level], bytes);
+	return hash;
 }

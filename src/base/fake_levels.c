@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define CYCLIC "cyclic:"
+#define FAULT '!'
 #define MOST 1024 /* of each number, and of all caches */
 
 /* One cache after the other. */
@@ -35,10 +36,10 @@ first(const char *text, struct caches *caches)
 		caches->at = NULL;
 		return take_number(&at, "x", &caches->packages) && *at++ == 'x' &&
 		       take_number(&at, "x", &caches->each) && *at++ == 'x' &&
-		       take_number(&at, "x", &caches->ranks) && !*at &&
+		       take_number(&at, "x!", &caches->ranks) && (!*at || *at == FAULT) &&
 		       caches->packages * caches->each <= MOST;
 	}
-	return take_number(&caches->at, ",|", &caches->ranks);
+	return take_number(&caches->at, ",|!", &caches->ranks);
 }
 
 /* False: there is no next cache; *is_wrong: nor an end of the text. */
@@ -51,10 +52,10 @@ next(struct caches *caches, bool *is_wrong)
 		caches->package = caches->cache / (int)caches->each;
 		return caches->package < (int)caches->packages;
 	}
-	if (!*caches->at)
+	if (!*caches->at || *caches->at == FAULT)
 		return false;
 	caches->package += *caches->at++ == '|';
-	*is_wrong = !take_number(&caches->at, ",|", &caches->ranks) || caches->cache >= MOST;
+	*is_wrong = !take_number(&caches->at, ",|!", &caches->ranks) || caches->cache >= MOST;
 	return !*is_wrong;
 }
 
@@ -70,6 +71,10 @@ cs_fake_levels_are(const char *text)
 {
 	struct caches caches;
 	bool is_wrong;
+	const char *fault = strchr(text, FAULT);
+	size_t rank;
+	if (fault && !cs_parse_digits(fault + 1, strlen(fault + 1), &rank))
+		return false;
 	if (!first(numbers_of(text, &is_wrong), &caches))
 		return false;
 	while (next(&caches, &is_wrong))
@@ -93,4 +98,13 @@ cs_fake_levels_of(const char *text, int local, int *package, int *cache)
 		next(&caches, &is_wrong);
 	*package = caches.package;
 	*cache = caches.cache;
+}
+
+int
+cs_fake_levels_fault(const char *text)
+{
+	const char *fault = strchr(text, FAULT);
+	size_t rank;
+	return fault && cs_parse_digits(fault + 1, strlen(fault + 1), &rank) && rank < MOST
+	       ? (int)rank : -1;
 }

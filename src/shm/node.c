@@ -195,19 +195,21 @@ cs_node_probe_cma(struct cs_node *node)
 }
 
 bool
-cs_node_agree(struct cs_node *node, bool is_so)
+cs_node_agree(struct cs_node *node, uint64_t word)
 {
 	struct cs_node_op op;
+	bool is_same = true;
 	cs_node_op_init(&op, node, 0); /* no call of the program's */
 	cs_node_begin(&op);
 	struct cs_line *line = cs_node_line(&op);
-	cs_line_say(&op, line, is_so);
+	cs_line_say(&op, line, word);
 	cs_node_publish(&op, line, 1);
 	for (int local = 0; local < node->shape.size; local++)
-		if (local != node->shape.local && !cs_line_bytes(cs_node_await(&op, local, 1)))
-			is_so = false;
+		if (local != node->shape.local &&
+		    cs_line_bytes(cs_node_await(&op, local, 1)) != word)
+			is_same = false;
 	cs_node_end(&op);
-	return is_so;
+	return is_same;
 }
 
 bool

@@ -590,8 +590,8 @@ void cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block
 
 /* Can this process read the memory of all others of the node? After cs_node_init_others. */
 bool cs_node_probe_cma(struct cs_node *node);
-/* Is it so for all local ranks? Collective on the node; uses a call number. */
-bool cs_node_agree(struct cs_node *node, bool is_so);
+/* Have all local ranks the same word, below 2^48? Collective on the node; uses a call number. */
+bool cs_node_agree(struct cs_node *node, uint64_t word);
 /* May the next team of the same processes reuse this node, with its call numbers? Yes if less than
  * half of all numbers are used and no mismatch of calls was reported (once for each node).
  * Processes may differ in the answer. */

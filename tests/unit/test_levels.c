@@ -41,7 +41,8 @@ TEST(fake_levels_are_read)
 	int at_package, at_cache;
 	static const char *const wrong[] = { "", "2x", "2x4", "2x4x", "2x4x8x", "0x1x1", "1x0x1",
 					     "3,", ",3", "3|", "3,,4", "3||4", "x", "2048",
-					     "64x64x1", "cyclic:", "-1", "3, 4", "3|4|" };
+					     "64x64x1", "cyclic:", "-1", "3, 4", "3|4|", "2!",
+					     "!2", "2!x", "2!3!4", "2x2x2!-1" };
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		if (cs_fake_levels_are(wrong[i]))
 			fail_msg("\"%s\" is taken", wrong[i]);
@@ -56,6 +57,83 @@ TEST(fake_levels_are_read)
 	cs_fake_levels_of("cyclic:2x2x9", 6, &at_package, &at_cache);
 	assert_int_equal(at_package, 1);
 	assert_int_equal(at_cache, 2);
+	assert_true(cs_fake_levels_are("3,5|8!12"));
+	assert_int_equal(cs_fake_levels_fault("3,5|8!12"), 12);
+	assert_int_equal(cs_fake_levels_fault("2x2x2"), -1);
+	cs_fake_levels_of("3,5|8!12", 15, &at_package, &at_cache);
+	assert_int_equal(at_cache, 2);
+}
+
+TEST(digests_tell_other_groups)
+{
+	struct cs_levels one, other;
+	make_levels(&one, "2x2x2", 8);
+	make_levels(&other, "2x2x2", 8);
+	assert_true(cs_levels_digest(&one) == cs_levels_digest(&other));
+	other.below[CS_BCAST]++;
+	assert_true(cs_levels_digest(&one) != cs_levels_digest(&other));
+	cs_levels_fini(&other);
+	assert_true(cs_levels_digest(&one) != cs_levels_digest(&other)); /* none */
+	static const char *const others[] = { "1x4x2", "2,2|1,2,1", "cyclic:2x2x2", "8" };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		make_levels(&other, others[i], 8);
+		assert_true(cs_levels_digest(&one) != cs_levels_digest(&other));
+		cs_levels_fini(&other);
+	}
+	cs_levels_fini(&one);
+}
+
+TEST(levels_that_a_model_does_not_tell_apart_are_merged)
+{
+	struct cs_node_model model = cs_node_kind_by_name("epyc")->model;
+	struct cs_levels levels;
+	static const struct {
+		int64_t near, far; /* ps; in a cache 20000 */
+		int count, first;  /* levels; ranks of the first group of the lowest one */
+	} cases[] = { { 100000, 200000, 3, 4 }, { 25000, 200000, 2, 8 }, { 100000, 129000, 2, 4 },
+		      { 25000, 32000, 1, 16 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		model.t[0] = 20000;
+		model.t[1] = cases[i].near;
+		model.t[2] = cases[i].far;
+		make_levels(&levels, "2x2x4", 16);
+		cs_levels_fini(&levels);
+		cs_levels_merge(&model, 16, package, cache);
+		assert_true(cs_levels_init(&levels, 16, package, cache));
+		assert_int_equal(levels.count, cases[i].count);
+		assert_int_equal(levels.end[0][0], cases[i].first);
+		cs_levels_fini(&levels);
+	}
+}
+
+/* Flat up to 16 ranks, by levels from 64 on, and in between as the model says. */
+TEST(small_calls_go_by_levels_where_the_model_says_so)
+{
+	const struct cs_node_kind *epyc = cs_node_kind_by_name("epyc"),
+				  *xeon = cs_node_kind_by_name("xeon");
+	static const struct {
+		const char *kind, *text;
+		int ranks;
+		size_t barrier, bcast, alltoall; /* SIZE_MAX: any */
+	} cases[] = { { "epyc", "2x8x8", 16, 0, 0, 0 },
+		      { "epyc", "2x8x8", 20, 2049, 129, 9 },
+		      { "epyc", "2x8x8", 48, 2049, 2049, 17 },
+		      { "xeon", "2x1x64", 48, 2049, 257, 9 },
+		      { "xeon", "2x1x64", 64, SIZE_MAX, SIZE_MAX, 17 },
+		      { "epyc", "2x8x8", 128, SIZE_MAX, SIZE_MAX, 65 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const struct cs_node_kind *kind = *cases[i].kind == 'e' ? epyc : xeon;
+		struct cs_levels levels;
+		make_levels(&levels, cases[i].text, cases[i].ranks);
+		cs_levels_price(&levels, package, cache, &kind->model, kind->shape.cache);
+		if (levels.below[CS_BARRIER] != cases[i].barrier ||
+		    levels.below[CS_BCAST] != cases[i].bcast ||
+		    levels.below[CS_ALLTOALL] != cases[i].alltoall || levels.below[CS_SCAN])
+			fail_msg("%s, %d ranks: barrier %zu, bcast %zu, alltoall %zu",
+				 cases[i].kind, cases[i].ranks, levels.below[CS_BARRIER],
+				 levels.below[CS_BCAST], levels.below[CS_ALLTOALL]);
+		cs_levels_fini(&levels);
+	}
 }
 
 /* Each rank but the root has one parent, of which it is a child; subtrees are disjoint and make up
@@ -246,11 +324,14 @@ call(enum cs_coll coll, size_t each)
 		cs_algorithm_by_name(coll, node.is_of_several ? "hier:host" : "hier:levels"),
 		*between = cs_algorithm_by_name(coll, "dissemination");
 	struct cs_op_memory *idle = NULL;
+	size_t params[CS_MAX_PARAMS];
 	char *data = calloc((size_t)node.ranks + 1, each + 1);
 	int left = node.ranks;
 	bool is_over[MOST] = { false };
 	uint64_t random = 1;
 	assert_non_null(algorithm);
+	for (int i = 0; i < CS_MAX_PARAMS; i++)
+		params[i] = algorithm->params[i].fallback;
 	node.each = each;
 	node.coll = coll;
 	for (int rank = 0; rank < node.ranks; rank++) {
@@ -263,7 +344,7 @@ call(enum cs_coll coll, size_t each)
 		cs_op_join(op, &node.teams[rank], cs_call_signature(coll, 0));
 		op->node.extras = CS_NODE_WATCHED;
 		op->between = node.is_of_several ? between : NULL;
-		algorithm->run(op, NULL);
+		algorithm->run(op, params);
 	}
 	for (long turns = 0; left && turns < 10000000; turns++) {
 		int rank = (int)random_below(&random, (uint32_t)node.ranks);

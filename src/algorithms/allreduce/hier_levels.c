@@ -69,12 +69,16 @@ folds(const struct cs_call *call)
 	return (call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE) && call->reduction.is_exact;
 }
 
+/* Parameters. */
+enum { BY_MODEL, RELAY_FROM, FAN };
+
 static bool
-is_by_levels(const struct cs_op *op)
+is_by_levels(const struct cs_op *op, const size_t *params)
 {
 	const struct cs_levels *levels = &op->team->shape.levels;
 	const struct cs_call *call = &op->call;
-	if (op->team->shape.nodes > 1 || levels->count < 2)
+	if (op->team->shape.nodes > 1 || levels->count < 2 ||
+	    (params[BY_MODEL] && call->bytes >= levels->below[call->coll]))
 		return false;
 	if (call->coll == CS_ALLTOALL)
 		return cs_fetch_fits(op->team, call->send.each);
@@ -208,9 +212,6 @@ prepare(struct cs_op *op)
 	       : coll == CS_REDUCE || coll == CS_GATHER ? up : up_and_down;
 }
 
-/* Parameters. */
-enum { RELAY_FROM, FAN };
-
 /* Does a broadcast go from cache to cache? */
 static bool
 is_relayed(const struct cs_op *op, const size_t *params)
@@ -222,7 +223,7 @@ is_relayed(const struct cs_op *op, const size_t *params)
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	if (is_by_levels(op)) {
+	if (is_by_levels(op, params)) {
 		cs_op_start(op, prepare(op));
 		if (op->call.coll == CS_ALLTOALL)
 			cs_fetch_reserve(op);
@@ -236,9 +237,8 @@ run(struct cs_op *op, const size_t *params)
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	(void)params;
 	const struct cs_algorithm *other = flat[op->call.coll];
-	if (!is_by_levels(op))
+	if (!is_by_levels(op, params))
 		return other->fast && other->fast(op, flat_params_of(op->call.coll));
 	cs_phase *const *phase = prepare(op);
 	cs_node_begin(&op->node);
@@ -256,7 +256,10 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
 	.name = "hier:levels",
 	.summary = "small calls of many ranks by a tree of caches and packages; else as hier:host",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
-	.params = { [RELAY_FROM] = { "relay_from",
+	.params = { [BY_MODEL] = { "by_model", "1: calls that by the node model gain nothing by "
+					       "levels go as by hier:host; all do up to 16 ranks",
+				   0, 0, 1 },
+		    [RELAY_FROM] = { "relay_from",
 				     "bytes from which broadcasts go from cache to cache", 64 << 10,
 				     CS_SMALL + 1, CS_INF },
 		    [FAN] = { "fan", "caches that one cache passes a long broadcast to", 2, 1,

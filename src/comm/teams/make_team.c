@@ -308,7 +308,7 @@ make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, 
 	if (trouble == CS_TROUBLE_NONE)
 		cs_team_learn_domains(team);
 	if (trouble == CS_TROUBLE_NONE &&
-	    (team->shape.locals >= CS_LEVELS_LEAST || cs_engine.settings.fake_levels))
+	    (team->shape.ppn_max >= CS_LEVELS_LEAST || cs_engine.settings.fake_levels))
 		cs_team_learn_levels(team);
 	trouble = learn_least(communicator, team, trouble);
 	if (trouble != CS_TROUBLE_NONE)

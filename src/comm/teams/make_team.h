@@ -10,6 +10,7 @@
 #include "comm/teams/comm.h"
 #include "shm/headroom.h"
 #include "shm/pool.h"
+#include "topo/topo.h"
 
 /* Reasons why a rank cannot have a team; the largest of all ranks' troubles is the
  * communicator's. */
@@ -73,9 +74,18 @@ uint64_t cs_team_common_name(const uint64_t *names, size_t stride, int ranks);
  * memory is out. */
 void cs_team_learn_domains(struct cs_team *team);
 
+/* The node's table, in its memory (node.table): written by local rank 0. */
+struct cs_team_table {
+	struct cs_topo_machine machine;
+	int kind; /* in cs_node_kinds */
+};
+
 /* Finds the levels of a node of many ranks: the same on all of them, by the same table and affinity
- * masks. Not where ranks share cores: one that has none for a while would hold up its group. Ends
- * the job if memory is out. */
+ * masks, and by the site's node model, or else a built-in one; a level is none if that site
+ * measured about the same below it. The ranks of the node compare theirs: if they differ, all do
+ * without, and one says so. Not where ranks share cores: one that has none for a while would hold
+ * up its group. Collective on each node, as all ranks of the team must call it or none. Ends the
+ * job if memory is out. */
 void cs_team_learn_levels(struct cs_team *team);
 
 /* Ends the job, since other ranks wait in a collective that this rank cannot join. */

@@ -2,10 +2,16 @@
 #include "comm/teams/make_team.h"
 
 #include "base/fake_levels.h"
+#include "base/log.h"
 #include "comm/engine.h"
-#include "topo/topo.h"
 
 #include <stdlib.h>
+
+static const struct cs_topo_machine *
+machine_of(const struct cs_team *team)
+{
+	return &((const struct cs_team_table *)team->node.table)->machine;
+}
 
 /* Returns the NUMA domain that a local rank is bound to; for tests, one by its place among the
  * node's ranks, of which consecutive parts are in one domain. */
@@ -15,7 +21,7 @@ domain_of(struct cs_team *team, int local)
 	int fake = cs_engine.settings.fake_domains;
 	if (fake)
 		return (int)((int64_t)local * fake / team->shape.locals);
-	return cs_topo_spot(team->node.table,
+	return cs_topo_spot(machine_of(team),
 			    cs_node_rank(&team->node, local)->cpus).at[CS_TOPO_DOMAIN];
 }
 
@@ -26,7 +32,7 @@ cs_team_learn_domains(struct cs_team *team)
 	int locals = shape->locals;
 	if (!team->node.table)
 		return;
-	cs_topo_learn(team->node.table);
+	cs_topo_learn(machine_of(team));
 	int *numa = malloc((size_t)locals * sizeof *numa);
 	if (!numa)
 		cs_team_out_of_memory("the places of ranks", locals);
@@ -39,29 +45,55 @@ cs_team_learn_domains(struct cs_team *team)
 	free(numa);
 }
 
+#define REASON_LEVELS 104 /* of log lines; no other's */
+
+/* Package and cache of each rank; or for tests. */
+static void
+find_places(struct cs_team *team, int *package, int *cache)
+{
+	const char *fake = cs_engine.settings.fake_levels;
+	int further = fake && cs_fake_levels_fault(fake) == team->shape.local;
+	for (int local = 0; local < team->shape.locals; local++) {
+		if (fake) {
+			cs_fake_levels_of(fake, local + further, &package[local], &cache[local]);
+			continue;
+		}
+		struct cs_spot spot = cs_topo_spot(machine_of(team),
+						   cs_node_rank(&team->node, local)->cpus);
+		package[local] = spot.at[CS_TOPO_PACKAGE];
+		cache[local] = spot.at[CS_TOPO_CACHE];
+	}
+}
+
 void
 cs_team_learn_levels(struct cs_team *team)
 {
 	struct cs_shape *shape = &team->shape;
-	const char *fake = cs_engine.settings.fake_levels;
+	struct cs_levels *levels = &shape->levels;
 	int locals = shape->locals;
-	if (!fake && (!team->node.table || team->node.facts.shares_cores))
+	bool is_fake = cs_engine.settings.fake_levels;
+	if (!is_fake && (!team->node.table || team->node.facts.shares_cores))
 		return;
 	int *package = malloc(2 * (size_t)locals * sizeof *package);
 	if (!package)
 		cs_team_out_of_memory("the places of ranks", locals);
 	int *cache = package + locals;
-	for (int local = 0; local < locals; local++) {
-		if (fake) {
-			cs_fake_levels_of(fake, local, &package[local], &cache[local]);
-			continue;
-		}
-		struct cs_spot spot = cs_topo_spot(team->node.table,
-						   cs_node_rank(&team->node, local)->cpus);
-		package[local] = spot.at[CS_TOPO_PACKAGE];
-		cache[local] = spot.at[CS_TOPO_CACHE];
-	}
-	if (!cs_levels_init(&shape->levels, locals, package, cache))
+	const struct cs_node_model *site = cs_selector_node_model(cs_engine.selector);
+	const struct cs_node_kind *kind =
+		team->node.table
+		? &cs_node_kinds[((const struct cs_team_table *)team->node.table)->kind]
+		: cs_node_kind_here();
+	find_places(team, package, cache);
+	if (site)
+		cs_levels_merge(site, locals, package, cache);
+	if (!cs_levels_init(levels, locals, package, cache))
 		cs_team_out_of_memory("the levels of ranks", locals);
+	cs_levels_price(levels, package, cache, site ? site : &kind->model, kind->shape.cache);
 	free(package);
+	if (cs_node_agree(&team->node, cs_levels_digest(levels) >> 17))
+		return;
+	cs_levels_fini(levels);
+	if (shape->local == 0 && cs_log_is_first(REASON_LEVELS))
+		cs_warn_local("the ranks of this node see different packages and caches; they do "
+			      "without levels");
 }

@@ -116,13 +116,14 @@ attach_segment(const struct offer *offer, int sharers, struct cs_segment *segmen
 	return trouble;
 }
 
-_Static_assert(sizeof(struct cs_topo_machine) <= CS_NODE_TABLE, "the segment has room for the "
-								"machine");
+_Static_assert(sizeof(struct cs_team_table) <= CS_NODE_TABLE, "the segment has room for the "
+							      "machine");
 _Static_assert(sizeof((struct cs_rank_head *)0)->cpus == CS_TOPO_CPUS / 8,
 	       "a rank tells of the CPUs that the machine is told of");
 
-/* Writes this rank's words that others read before the first call. With several nodes, local rank 0
- * also writes the machine's table, for the NUMA domains; later teams use it, too. */
+/* Writes this rank's words that others read before the first call. With several nodes, or many
+ * ranks, local rank 0 also writes the machine's table, for NUMA domains and levels; later teams use
+ * it, too. */
 static void
 furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segment *segment)
 {
@@ -133,7 +134,9 @@ furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segme
 	if (seat->team.shape.ranks == cs_engine.world_size)
 		cs_ledger_open_page(&seat->page, node);
 	if (node->table && shape->local == 0)
-		memcpy(node->table, cs_topo_machine(), sizeof(struct cs_topo_machine));
+		*(struct cs_team_table *)node->table = (struct cs_team_table){
+			.machine = *cs_topo_machine(),
+			.kind = (int)(cs_node_kind_here() - cs_node_kinds) };
 }
 
 /* Exchanges the offers of all nodes: each rank gets its leader's, with the largest trouble of all
@@ -288,9 +291,8 @@ cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 	cs_segment_seal(&node->segment);
 	cs_node_init_others(node);
 	cs_node_measure_hop(node);
-	node->is_readable =
-		cs_node_agree(node, cs_engine.settings.cma != CS_SWITCH_OFF &&
-			      cs_node_probe_cma(node));
+	bool reads = cs_engine.settings.cma != CS_SWITCH_OFF && cs_node_probe_cma(node);
+	node->is_readable = cs_node_agree(node, reads) && reads;
 	cs_node_take_facts(node);
 	return CS_TROUBLE_NONE;
 }
