@@ -23,9 +23,10 @@ sort(struct cs_levels *levels, const int *package, const int *cache)
 	int places = 0;
 	for (int local = 0; local < levels->size; local++)
 		levels->place[local] = -1;
-	for (int first = 0; first < levels->size; first++)
-		for (int second = first; levels->place[first] < 0 && second < levels->size;
-		     second++) {
+	for (int first = 0; first < levels->size; first++) {
+		if (levels->place[first] >= 0)
+			continue;
+		for (int second = first; second < levels->size; second++) {
 			if (package[second] != package[first] || levels->place[second] >= 0)
 				continue;
 			for (int local = second; local < levels->size; local++)
@@ -36,6 +37,7 @@ sort(struct cs_levels *levels, const int *package, const int *cache)
 					levels->order[places++] = local;
 				}
 		}
+	}
 }
 
 /* The place behind that member of a group of the next level: a group so far, or a rank. */
@@ -83,8 +85,8 @@ part(struct cs_levels *levels, const int *end, int *parts)
 			bool is_large = members(levels, first, end[first]) > CS_LEVEL_MOST;
 			is_parted = is_parted || is_large;
 			for (int place = first, to = first; place < end[first]; place = to) {
-				for (int i = 0; i < (is_large ? CS_LEVEL_PART : 1) &&
-						to < end[first]; i++)
+				for (int i = 0; to < end[first] &&
+						(!is_large || i < CS_LEVEL_PART); i++)
 					to = behind(levels, to);
 				for (int at = place; at < to; at++)
 					parts[at] = to;

@@ -6,6 +6,7 @@
 #include "algorithms/counted.h"
 #include "algorithms/node/tree.h"
 #include "base/fake_levels.h"
+#include "topo/topo.h"
 
 #include <stdlib.h>
 
@@ -81,6 +82,56 @@ TEST(digests_tell_other_groups)
 		cs_levels_fini(&other);
 	}
 	cs_levels_fini(&one);
+}
+
+TEST(ranks_that_alternate_between_packages_are_grouped_by_them)
+{
+	struct cs_levels levels;
+	for (int rank = 0; rank < 32; rank++) {
+		package[rank] = rank % 2;
+		cache[rank] = rank % 2 * 4 + rank / 2 % 4;
+	}
+	assert_true(cs_levels_init(&levels, 32, package, cache));
+	assert_int_equal(levels.count, 3);
+	for (int place = 0; place < 32; place++) {
+		assert_int_equal(levels.end[0][place] - levels.first[0][place], 4);
+		assert_int_equal(levels.first[1][place], place < 16 ? 0 : 16);
+		assert_int_equal(package[levels.order[place]], place >= 16);
+	}
+	cs_levels_fini(&levels);
+}
+
+/* A container that shows CPUs 0 to 15 of 32, which ranks use, too: four caches, two packages. Rank
+ * 7 may use CPUs of two caches, and rank 9 one that is shown and one that is not. */
+TEST(half_of_a_machine_makes_levels_of_what_is_seen)
+{
+	static struct cs_topo_machine machine;
+	struct cs_levels levels;
+	memset(machine.of, 0xff, sizeof machine.of);
+	for (int cpu = 0; cpu < 16; cpu++) {
+		machine.of[CS_TOPO_PACKAGE][cpu] = (uint16_t)(cpu / 8);
+		machine.of[CS_TOPO_CACHE][cpu] = (uint16_t)(cpu / 4);
+	}
+	for (int rank = 0; rank < 32; rank++) {
+		uint64_t cpus[CS_TOPO_WORDS] = { UINT64_C(1) << rank };
+		cpus[0] |= rank == 7 ? 1 : rank == 9 ? UINT64_C(1) << 20 : 0;
+		struct cs_spot spot = cs_topo_spot(&machine, cpus);
+		package[rank] = spot.at[CS_TOPO_PACKAGE];
+		cache[rank] = spot.at[CS_TOPO_CACHE];
+	}
+	assert_int_equal(package[7], 0);
+	assert_int_equal(cache[7], -1);
+	assert_int_equal(package[9], -1);
+	assert_true(cs_levels_init(&levels, 32, package, cache));
+	int groups[32], count = 0;
+	for (int place = 0; place < 32; place = levels.end[0][place])
+		groups[count++] = levels.end[0][place] - place;
+	/* 17 ranks of no known package, among them rank 9, are parted by eights. */
+	static const int wanted[] = { 4, 3, 1, 3, 4, 8, 8, 1 };
+	assert_int_equal(count, 8);
+	assert_memory_equal(groups, wanted, sizeof wanted);
+	assert_int_equal(levels.end[levels.count - 1][0], 32);
+	cs_levels_fini(&levels);
 }
 
 TEST(levels_that_a_model_does_not_tell_apart_are_merged)
