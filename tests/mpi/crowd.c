@@ -127,7 +127,8 @@ main(int argc, char **argv)
 	long before = shared_kib(), most = argc > 1 ? atol(argv[1]) : 0;
 	call_all(MPI_COMM_WORLD);
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
-		for (int cpu = 0, left = rank % CPU_COUNT(&cpus); cpu < CPU_SETSIZE; cpu++)
+		for (size_t cpu = 0, left = (size_t)(rank % CPU_COUNT(&cpus)); cpu < CPU_SETSIZE;
+		     cpu++)
 			if (CPU_ISSET(cpu, &cpus) && left-- != 0)
 				CPU_CLR(cpu, &cpus);
 	CHECK(sched_setaffinity(0, sizeof cpus, &cpus) == 0, "cannot be bound");
