@@ -123,7 +123,7 @@ cs_play_actor(const struct cs_play_rank *rank)
 extern const struct cs_node_watch cs_play_watch;
 /* The host's progress, within a phase that waits; and its abort. */
 void cs_play_progress(void);
-_Noreturn void cs_play_end(const char *why);
+__attribute__((noreturn)) void cs_play_end(const char *why);
 /* The rank whose turn it is. */
 struct cs_play_rank *cs_play_current(void);
 /* Lets the simulator do the steps that were added to the rank, and returns when they are over. */
