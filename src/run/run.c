@@ -72,21 +72,25 @@ depends_on_run(enum cs_order order)
 static struct cs_cached_choice *
 place_of(struct cs_cached_choices *cached_choices, bool *is_free)
 {
+	struct cs_cached_choice *end = cs_cached_choices_end(cached_choices);
 	*is_free = true;
-	for (int i = 0; i < cached_choices->count; i++)
-		if (cached_choices->cached[i].low > cached_choices->cached[i].last)
-			return &cached_choices->cached[i];
-	*is_free = cached_choices->count < CS_CHOICES;
-	return &cached_choices->cached[*is_free ? cached_choices->count++ : CS_CHOICES - 1];
+	for (struct cs_cached_choice *cached = cached_choices->cached; cached < end; cached++)
+		if (cached->low > cached->last)
+			return cached;
+	*is_free = cached_choices->used < sizeof cached_choices->cached;
+	if (!*is_free)
+		return end - 1;
+	cached_choices->used += sizeof *end;
+	return end;
 }
 
 /* Has no choice of the collective been on trial? */
 static bool
-are_untried(const struct cs_cached_choices *cached_choices)
+are_untried(struct cs_cached_choices *cached_choices)
 {
-	for (int i = 0; i < cached_choices->count; i++)
-		if (cached_choices->cached[i].trial ||
-		    cached_choices->cached[i].choice.why == CS_WHY_TRIED)
+	const struct cs_cached_choice *end = cs_cached_choices_end(cached_choices);
+	for (const struct cs_cached_choice *cached = cached_choices->cached; cached < end; cached++)
+		if (cached->trial || cached->choice.why == CS_WHY_TRIED)
 			return false;
 	return true;
 }
@@ -220,7 +224,7 @@ void
 cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char *reason)
 {
 	struct cs_cached_choice *cached = &selection->cached_choices[coll].cached[0];
-	selection->cached_choices[coll].count = 1;
+	selection->cached_choices[coll].used = sizeof(struct cs_cached_choice);
 	*cached = (struct cs_cached_choice){ .last = SIZE_MAX, .order = CS_ORDER_NONE };
 	cached->left = cached->until = INT64_MAX;
 	cached->goes_to_host = cached->is_quick = true;
@@ -240,11 +244,12 @@ cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imba
 			continue;
 		selection->host_only &= ~(1u << coll);
 		if (!cs_colls[coll].reduces)
-			cached_choices->count = 0; /* rows are freed with the next choice */
-		for (int i = 0; i < cached_choices->count; i++)
-			if (depends_on_run(cached_choices->cached[i].order)) {
-				cached_choices->cached[i].low = 1; /* of no size */
-				cached_choices->cached[i].last = 0;
+			cached_choices->used = 0; /* rows are freed with the next choice */
+		struct cs_cached_choice *end = cs_cached_choices_end(cached_choices);
+		for (struct cs_cached_choice *each = cached_choices->cached; each < end; each++)
+			if (depends_on_run(each->order)) {
+				each->low = 1; /* of no size */
+				each->last = 0;
 			}
 	}
 }

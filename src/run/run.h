@@ -67,7 +67,7 @@ struct cs_selection {
 	bool is_learning; /* verdicts are kept for later jobs (select/learnt.h) */
 	uint32_t host_only; /* bit per collective: the host, whatever the size and the operation */
 	struct cs_cached_choices {
-		int count;
+		size_t used; /* bytes of `cached` that are choices */
 		struct cs_cached_choice cached[CS_CHOICES];
 	} cached_choices[CS_COLL_COUNT];
 	struct cs_cached_choices *nonblocking; /* by collective; owned; NULL: no such call yet */
@@ -82,20 +82,27 @@ enum { CS_TIMED_ALL = 1, CS_TIMED_ON_TRIAL = 2, CS_TIMED_NOT_BLOCKING = 4 };
 struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll,
 						  size_t bytes, int skew, enum cs_order order);
 
+/* The end of the choices, by bytes: their number would be multiplied in each call. */
+static inline struct cs_cached_choice *
+cs_cached_choices_end(struct cs_cached_choices *cached_choices)
+{
+	return (struct cs_cached_choice *)((char *)cached_choices->cached + cached_choices->used);
+}
+
 /* The cached choice for a call; NULL: none. */
 static inline struct cs_cached_choice *
 cs_cached_choices_find(struct cs_cached_choices *cached_choices, size_t bytes, int skew,
 		       enum cs_order order)
 {
-	if (bytes == CS_BYTES_UNKNOWN && cached_choices->count)
-		return &cached_choices->cached[0]; /* one for all */
-	for (int i = 0; i < cached_choices->count; i++) {
-		struct cs_cached_choice *cached = &cached_choices->cached[i];
+	struct cs_cached_choice *cached = cached_choices->cached,
+				*end = cs_cached_choices_end(cached_choices);
+	if (bytes == CS_BYTES_UNKNOWN && cached_choices->used)
+		return cached; /* one for all */
+	for (; cached < end; cached++)
 		if (cached->low <= bytes && bytes <= cached->last &&
 		    cached->order == order &&
 		    (!cached->skew || cached->skew == skew))
 			return cached;
-	}
 	return NULL;
 }
 
@@ -124,8 +131,9 @@ static inline struct cs_cached_choice *
 cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t bytes,
 		  enum cs_order order)
 {
-	struct cs_cached_choice *cached = selection->cached_choices[coll].cached;
-	for (int left = selection->cached_choices[coll].count; left > 0; left--, cached++)
+	struct cs_cached_choice *cached = selection->cached_choices[coll].cached,
+				*end = cs_cached_choices_end(&selection->cached_choices[coll]);
+	for (; cached < end; cached++)
 		if (cached->low <= bytes && bytes <= cached->last &&
 		    (cached->order == order || (cached->is_quick && order == CS_ORDER_UNKNOWN)))
 			return cached;

@@ -896,7 +896,7 @@ def what_is_only_counted_costs_one_jump_without_a_report(args):
 
 # As gcc 12 compiles it. Another compiler has 3 % more: gcc 16 takes 5 to 8 % less, but 3 % more of
 # scatterv8.
-SERVED_LIMITS = {"allgather8": 405, "bcast8": 283, "scatterv8": 530, "leaf8": 319}
+SERVED_LIMITS = {"allgather8": 404, "bcast8": 283, "scatterv8": 530, "leaf8": 319}
 WAITING = {"cs_node_wait_slow", "cs_node_await_slow", "await_line", "is_in_vain", "wait_with",
            "drive", "rest", "sleep_on_word",
            "cs_wait_word", "cs_wait_turn_slow", "cs_wait_wake",
@@ -1004,7 +1004,7 @@ def served_call_on_trial_costs_5_percent_more_at_most(args):
 
 
 @claim
-def call_of_a_host_that_has_won_costs_at_most_101_instructions(args):
+def call_of_a_host_that_has_won_costs_at_most_100_instructions(args):
     """Of a reduction, which is chosen for by its size and its operation. The host returns at once
     (short_circuit.c), and wins in the calls before the counted ones, if not at its first trials, in
     which valgrind translates its code, or on a busy machine: the next ones are further apart."""
@@ -1017,9 +1017,9 @@ def call_of_a_host_that_has_won_costs_at_most_101_instructions(args):
             ours = per_call("counted", command, 1000, pair_of=mpi, COST_WARM=warm,
                             LD_PRELOAD=f"{args.library}:{short}")
             print(f"{mpi}: {ours - bare:.1f} instructions more ({bare:.1f} without)")
-            if ours - bare <= 101.5:
+            if ours - bare <= 100:
                 break
-        expect(1 < ours - bare <= 101.5, f"{mpi}: a call costs {ours - bare:.1f} "
+        expect(1 < ours - bare <= 100, f"{mpi}: a call costs {ours - bare:.1f} "
                                        f"instructions more")
         for warm in ("10000", "200000", "2000000"):
             rows = report_of(args, mpi, [*command, "1000"], behind=short, COST_WARM=warm)

@@ -378,9 +378,9 @@ end_communicator(struct verdict_rank *self)
 
 /* All that the next calls' choices follow from. */
 static uint64_t
-state_of(const struct verdict_rank *self)
+state_of(struct verdict_rank *self)
 {
-	const struct cs_selection *selection = &self->selection;
+	struct cs_selection *selection = &self->selection;
 	uint64_t state = mix(team_of(self)->node.calls, (uint64_t)selection->trial_count);
 	for (int i = 0; i < selection->trial_count; i++) {
 		const struct cs_trial *trial = &selection->trials[i].trial;
@@ -393,13 +393,13 @@ state_of(const struct verdict_rank *self)
 		for (int way = 0; way < CS_TRIAL_WAYS; way++)
 			state = mix(mix(state, trial->way_of[way].time), trial->plan[way]);
 	}
-	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
-		for (int i = 0; i < selection->cached_choices[coll].count; i++) {
-			const struct cs_cached_choice *cached =
-				&selection->cached_choices[coll].cached[i];
-			state = mix(mix(state, (uint64_t)(cached->until - cached->left)),
-				    (uintptr_t)cached->choice.algorithm);
-		}
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		struct cs_cached_choices *choices = &selection->cached_choices[coll];
+		const struct cs_cached_choice *end = cs_cached_choices_end(choices);
+		for (const struct cs_cached_choice *each = choices->cached; each < end; each++)
+			state = mix(mix(state, (uint64_t)(each->until - each->left)),
+				    (uintptr_t)each->choice.algorithm);
+	}
 	return state;
 }
 
