@@ -60,32 +60,52 @@ is_burst(const struct fit *fit, int i, double *more)
 
 /* --- one parameter after the other ------------------------------------------------------------ */
 
-/* The line  t = (max - min) + min n  through a row's times, by least squares of relative errors.
+/* Sums of a x + b y = t over points, each divided by its t: least squares of relative errors. */
+struct sums {
+	double aa, ab, bb, a, b;
+};
+
+static void
+add_point(struct sums *sums, double a, double b)
+{
+	sums->aa += a * a;
+	sums->ab += a * b;
+	sums->bb += b * b;
+	sums->a += a;
+	sums->b += b;
+}
+
+/* Neither is negative: then the other one tells all, and *x if they cannot be told apart. */
+static void
+solve(const struct sums *sums, double *x, double *y)
+{
+	double determinant = sums->aa * sums->bb - sums->ab * sums->ab;
+	*x = determinant > 0 ? (sums->a * sums->bb - sums->b * sums->ab) / determinant : -1;
+	*y = determinant > 0 ? (sums->b * sums->aa - sums->a * sums->ab) / determinant : -1;
+	if (*y < 0) {
+		*x = sums->aa > 0 ? sums->a / sums->aa : 0;
+		*y = 0;
+	} else if (*x < 0) {
+		*x = 0;
+		*y = sums->bb > 0 ? sums->b / sums->bb : 0;
+	}
+}
+
+/* The line  t = (max - min) + min n  through a row's times, by `solve`.
  * Rows in which later messages cost more have one overhead for all. */
 static void
 find_overhead(const struct bench_row *rows, size_t member, double *first, double *further)
 {
-	double aa = 0, ab = 0, bb = 0, ay = 0, by = 0;
+	struct sums sums = { 0 };
+	double more;
 	for (int i = 0; i < BENCH_ROWS; i++) {
 		double time;
 		memcpy(&time, (const char *)&rows[i] + member, sizeof time);
-		if (time <= 0)
-			continue;
-		double a = 1 / time, b = rows[i].n / time;
-		aa += a * a;
-		ab += a * b;
-		bb += b * b;
-		ay += a;
-		by += b;
+		if (time > 0)
+			add_point(&sums, rows[i].n / time, 1 / time);
 	}
-	double determinant = aa * bb - ab * ab;
-	double more = determinant > 0 ? (ay * bb - by * ab) / determinant : 0;
-	*further = determinant > 0 ? (by * aa - ay * ab) / determinant : bb > 0 ? by / bb : 0;
-	if (more < 0)
-		*further = by / bb;
-	else if (*further < 0)
-		more = ay / aa, *further = 0;
-	*first = *further + (more > 0 ? more : 0);
+	solve(&sums, further, &more);
+	*first = *further + more;
 }
 
 /* Both overheads of sends and receives; of a send behind another no more than a message of a burst
@@ -122,30 +142,16 @@ find_latency(const struct fit *fit, struct bench_loggp *found)
 static void
 find_gaps(const struct fit *fit, struct bench_loggp *found)
 {
-	double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, more;
+	struct sums sums = { 0 };
+	double more;
 	for (int i = 0; i < fit->count; i++) {
 		const struct bench_prtt *time = &fit->times[i];
-		if (!is_burst(fit, i, &more) || time->n <= found->f ||
-		    more < HIDDEN * (time->n - 1) * found->o_send_min)
-			continue;
-		double a = (time->n - found->f) / more,
-		       b = (double)(time->bytes - 1) * (time->n - 1) / more;
-		aa += a * a;
-		ab += a * b;
-		bb += b * b;
-		ay += a;
-		by += b;
+		if (is_burst(fit, i, &more) && time->n > found->f &&
+		    more >= HIDDEN * (time->n - 1) * found->o_send_min)
+			add_point(&sums, (time->n - found->f) / more,
+				  (double)(time->bytes - 1) * (time->n - 1) / more);
 	}
-	double determinant = aa * bb - ab * ab;
-	found->g = determinant > 0 ? (ay * bb - by * ab) / determinant : aa > 0 ? ay / aa : 0;
-	found->G = determinant > 0 ? (by * aa - ay * ab) / determinant : 0;
-	if (found->G < 0) {
-		found->G = 0;
-		found->g = aa > 0 ? ay / aa : 0;
-	} else if (found->g < 0) {
-		found->g = 0;
-		found->G = bb > 0 ? by / bb : 0;
-	}
+	solve(&sums, &found->g, &found->G);
 }
 
 /* Do messages of the smallest size ever wait for the port? */
