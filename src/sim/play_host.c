@@ -116,25 +116,29 @@ alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_
 }
 
 static unsigned
+reduce_in_place(void *leaders, enum cs_coll coll, void *buffer, size_t count,
+		const struct cs_reduction *reduction)
+{
+	size_t bytes = count * reduction->unit;
+	return run(leaders, (struct cs_problem){ .coll = coll, .bytes = bytes,
+						 .unit = reduction->unit, .is_in_place = true },
+		   bytes, buffer, buffer, reduction);
+}
+
+static unsigned
 allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
 	  struct cs_request *request)
 {
-	size_t bytes = count * reduction->unit;
 	(void)request;
-	return run(leaders, (struct cs_problem){ .coll = CS_ALLREDUCE, .bytes = bytes,
-						 .unit = reduction->unit, .is_in_place = true },
-		   bytes, buffer, buffer, reduction);
+	return reduce_in_place(leaders, CS_ALLREDUCE, buffer, count, reduction);
 }
 
 static unsigned
 exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
        struct cs_request *request)
 {
-	size_t bytes = count * reduction->unit;
 	(void)request;
-	return run(leaders, (struct cs_problem){ .coll = CS_EXSCAN, .bytes = bytes,
-						 .unit = reduction->unit, .is_in_place = true },
-		   bytes, buffer, buffer, reduction);
+	return reduce_in_place(leaders, CS_EXSCAN, buffer, count, reduction);
 }
 
 static unsigned
