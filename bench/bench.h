@@ -196,6 +196,7 @@ struct bench_world {
 	bool is_interposed;   /* MPI_X is not PMPI_X */
 	const void *comm;     /* that calls are on, MPI_Comm *; NULL: MPI_COMM_WORLD */
 	int comm_rank;        /* in it; 0 at the world's rank 0 */
+	int *comm_ranks;      /* of all; NULL: as in the world */
 };
 
 struct bench_result {

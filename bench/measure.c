@@ -236,10 +236,15 @@ void
 bench_world_permute(struct bench_world *world, uint64_t seed)
 {
 	static MPI_Comm permuted;
-	uint64_t hash = cs_hash_number(cs_hash_number(CS_HASH_START, seed), (uint64_t)world->rank);
+	uint64_t hash = cs_hash_mix(cs_hash_mix(seed) ^ (uint64_t)world->rank);
 	PMPI_Comm_split(MPI_COMM_WORLD, 0, world->rank ? 1 + (int)(hash >> 34) : 0, &permuted);
 	PMPI_Comm_rank(permuted, &world->comm_rank);
 	world->comm = &permuted;
+	world->comm_ranks = malloc((size_t)world->ranks * sizeof *world->comm_ranks);
+	if (!world->comm_ranks)
+		PMPI_Abort(MPI_COMM_WORLD, 1);
+	PMPI_Allgather(&world->comm_rank, 1, MPI_INT, world->comm_ranks, 1, MPI_INT,
+		       MPI_COMM_WORLD);
 }
 
 /* --- memcpy of one core, for the bound -------------------------------------------------------- */

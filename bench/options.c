@@ -665,9 +665,10 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 		return CS_BAD_INPUT;
 	}
 	if (options->permutes && (options->wants_loggp || options->wants_first ||
-				  options->wants_overlap || options->pattern_count)) {
-		snprintf(complaint, 256, "--permute: not with --loggp, --from-first, --overlap or "
-					 "--imbalance");
+				  options->wants_overlap || options->pattern_count ||
+				  options->wants_facts)) {
+		snprintf(complaint, 256, "--permute: not with --loggp, --from-first, --overlap, "
+					 "--imbalance or --node");
 		return CS_BAD_INPUT;
 	}
 	if (options->wire && !options->wants_loggp) {

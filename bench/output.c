@@ -562,7 +562,10 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 		world->is_block_placed ? "block" : "cyclic", world->cores);
 	cs_json_string(out, world->is_interposed ? world->library : NULL);
 	if (options->permutes)
-		fprintf(out, ",\n \"permuted\": %" PRIu64, options->seed);
+		fprintf(out, ",\n \"permuted\": %" PRIu64 ", \"permuted_ranks\": [", options->seed);
+	for (int rank = 0; options->permutes && rank < world->ranks; rank++)
+		fprintf(out, "%d%s", world->comm_ranks[rank],
+			rank + 1 < world->ranks ? ", " : "]");
 	fputs(",\n \"environment\": ", out);
 	json_environment(out);
 	if (findings->network) {

@@ -133,21 +133,27 @@ open_device(struct bench_wire *wire, int rank, int ranks, char why[256])
 	return true;
 }
 
-/* Connects both by a first message each. */
 static bool
-connect_both(struct bench_wire *wire, char why[256])
+open_wire(struct bench_wire *wire, char why[256])
 {
 	const bool is_same_node[2] = { wire->mpi.rank == 0, wire->mpi.rank == 1 };
 	const struct cs_ib_group group = { .rank = wire->mpi.rank, .ranks = 2,
 					   .world = wire->ranks, .is_same_node = is_same_node,
 					   .host = &wire->mpi };
 	struct cs_wire *verbs = cs_ib_wire_open(wire->ib, &group);
+	snprintf(why, 256, "no memory");
+	if (verbs)
+		wire->used = verbs;
+	return verbs;
+}
+
+/* Connects both by a first message each. */
+static bool
+connect_both(struct bench_wire *wire, char why[256])
+{
+	struct cs_wire *verbs = wire->used;
 	struct cs_request requests[2];
 	char in, out = 0;
-	snprintf(why, 256, "no memory");
-	if (!verbs)
-		return false;
-	wire->used = verbs;
 	int peer = !wire->mpi.rank;
 	cs_ib_trial_begin(wire->ib);
 	verbs->recv(verbs, &requests[0], peer, 0, &in, sizeof in);
@@ -164,6 +170,7 @@ bench_wire_use_verbs(struct bench_wire *wire, int rank, int ranks)
 	char why[256] = "";
 	bool is_in = rank == wire->ranks[0] || rank == wire->ranks[1];
 	return agree(!is_in || open_device(wire, rank, ranks, why), why, rank) &&
+	       agree(!is_in || open_wire(wire, why), why, rank) &&
 	       agree(!is_in || connect_both(wire, why), why, rank);
 }
 

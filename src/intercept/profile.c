@@ -10,6 +10,7 @@
  * Waits and tests for requests of non-blocking collectives are a kind of their own: their requests'
  * handles are kept from the start to the end. */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "intercept/lookup.h"
 #include "intercept/word_lists.h"
 #include "trace/profile.h"
@@ -186,14 +187,12 @@ begin(enum call call, struct timing *timing, const struct words *words)
 		timing->start = cs_clock_ns();
 }
 
-/* Splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t
 random_number(void)
 {
-	uint64_t bits = timer.random += UINT64_C(0x9e3779b97f4a7c15);
-	bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return bits ^ (bits >> 31);
+	uint64_t word = cs_hash_mix(timer.random);
+	timer.random += CS_HASH_GOLDEN;
+	return word;
 }
 
 /* The distance to the next timed call of that name and kind. */

@@ -392,9 +392,8 @@ static const struct cs_sim_player player = {
 /* --- creating --------------------------------------------------------------------------------- */
 
 const char *
-cs_play_unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
+cs_play_unmet(const struct cs_algorithm *algorithm)
 {
-	(void)call;
 	if (!algorithm->run)
 		return "is no algorithm with phases";
 	if (algorithm->needs.verbs)
@@ -422,7 +421,7 @@ cs_play_create(struct cs_sim **made, struct cs_sim_call *call, const struct cs_a
 	struct cs_sim *sim = NULL;
 	int inner = 0;
 	*made = NULL;
-	if ((*why = cs_play_unmet(call, algorithm)))
+	if ((*why = cs_play_unmet(algorithm)))
 		return CS_UNSUPPORTED;
 	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, budget);
 	if (status != CS_OK)

@@ -11,8 +11,8 @@
  * node's memory is seen by ranks that wait for it model.flag later, and costs nothing else, nor do
  * up to 48 bytes in a line. Copies that take less than model.flag are put off until they do
  * together. Calls are blocking ones, by the script also where the library has a form without one
- * (`fast`). Not played: collectives of the MPI between nodes, single copy,
- * multicast, and the exchange of sizes of gatherv, scatterv and alltoallv.
+ * (`fast`). The MPI's collectives between nodes go by plans (play_host.c). Not played: single copy
+ * and multicast.
  *
  * Messages whose receiver does not know the sender, and words, leave at once also with model.rndv.
  * Windows (wire/rma_window.h) have messages of CS_PLAY_ROOM bytes on any number of nodes; a message
@@ -50,7 +50,7 @@ CS_CHECKED enum cs_status cs_play_create(struct cs_sim **sim, struct cs_sim_call
 					 const struct cs_play_options *options, size_t budget,
 					 const char **why);
 /* NULL: such calls of the algorithm can be played; else why not. */
-const char *cs_play_unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm);
+const char *cs_play_unmet(const struct cs_algorithm *algorithm);
 
 struct cs_play_counts cs_play_counts(const struct cs_sim *sim);
 /* A rank whose result is not what arithmetic says, with `moves`; -1: none. */

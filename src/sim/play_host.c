@@ -1,27 +1,29 @@
 /* sim/play_host.c — collectives of the MPI's between nodes (hier:host, and sizes that nodes tell
- * each other): by the library's plans of what MPICH 4 takes for so many bytes (its src/mpi/coll,
- * *_intra_auto without a tuning file). */
+ * each other): by the library's plans of what MPICH takes for so many bytes (its
+ * MPIR_Bcast_intra_auto and so on, without a tuning file). allgatherv goes by a ring always, which
+ * MPICH takes for much data: the library has no plan of it that takes fewer rounds. */
 #include "sim/play_parts.h"
 
 #include <string.h>
 
-/* Bytes up to which a collective goes by the first of its two plans. */
+/* A collective of up to so many bytes, or between fewer ranks, goes by the first of its plans. */
 struct choice {
 	size_t upto;
+	int least;
 	const char *first, *second;
 };
 
 static const struct choice choices[CS_COLL_COUNT] = {
-	[CS_BARRIER] = { 0, "dissemination", NULL },
-	[CS_BCAST] = { 12 << 10, "binomial", "scatter-allgather" },
-	[CS_ALLGATHERV] = { 0, "ring", NULL },
-	[CS_GATHERV] = { 0, "linear", NULL },
-	[CS_SCATTERV] = { 0, "linear", NULL },
-	[CS_ALLTOALLV] = { 0, "scattered", NULL },
-	[CS_ALLREDUCE] = { 2 << 10, "recursive-doubling", "rabenseifner" },
-	[CS_REDUCE] = { 2 << 10, "binomial", "scatter-gather" },
-	[CS_EXSCAN] = { 0, "recursive-doubling", NULL },
-	[CS_REDUCE_SCATTER] = { 512 << 10, "halving", "pairwise" },
+	[CS_BARRIER] = { 0, 0, "dissemination", NULL },
+	[CS_BCAST] = { (12 << 10) - 1, 8, "binomial", "scatter-allgather" },
+	[CS_ALLGATHERV] = { 0, 0, "ring", NULL },
+	[CS_GATHERV] = { 0, 0, "linear", NULL },
+	[CS_SCATTERV] = { 0, 0, "linear", NULL },
+	[CS_ALLTOALLV] = { 0, 0, "scattered", NULL },
+	[CS_ALLREDUCE] = { 2 << 10, 0, "recursive-doubling", "rabenseifner" },
+	[CS_REDUCE] = { 2 << 10, 0, "binomial", "scatter-gather" },
+	[CS_EXSCAN] = { 0, 0, "recursive-doubling", NULL },
+	[CS_REDUCE_SCATTER] = { (512 << 10) - 1, 0, "halving", "pairwise" },
 };
 
 /* Runs the plan to its end. All bytes are moved: they may be sizes. */
@@ -53,10 +55,11 @@ run(void *leaders, struct cs_problem problem, size_t bytes, const void *in, void
     const struct cs_reduction *reduction)
 {
 	const struct choice *choice = &choices[problem.coll];
+	bool is_second = choice->second && bytes > choice->upto &&
+			 ((struct cs_play_seat *)leaders)->wire.ranks >= choice->least;
 	problem.unit = problem.unit ? problem.unit : 1;
-	return run_plan(leaders, problem,
-			choice->second && bytes > choice->upto ? choice->second : choice->first, in,
-			out, reduction);
+	return run_plan(leaders, problem, is_second ? choice->second : choice->first, in, out,
+			reduction);
 }
 
 static unsigned

@@ -1,5 +1,6 @@
 /* sim/play_parts.h — what the files of sim/play.h share: play.c (turns of ranks), play_team.c
- * (nodes and teams), play_call.c (calls, results), play_wire.c (messages), play_window.c. */
+ * (nodes and teams), play_call.c (calls, results), play_wire.c (messages), play_window.c,
+ * play_host.c (the MPI's collectives). */
 #ifndef CS_SIM_PLAY_PARTS_H
 #define CS_SIM_PLAY_PARTS_H
 

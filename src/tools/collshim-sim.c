@@ -338,11 +338,12 @@ check_way(const struct cs_sim_options *request)
 		return cs_tool_wrong_use("--json: expected one algorithm, and no --compute");
 	if (request->svg && (!request->algorithm || is_hier || request->arrivals_count ||
 			     request->model_count > 1 || request->eager || request->is_json ||
+			     request->compute.time || request->compute_factor > 0 ||
 			     request->call.nodes > CS_DRAW_MOST_RANKS / request->call.ppn ||
 			     cs_tool_is_played(request, request->algorithm)))
 		return cs_tool_wrong_use("--svg: expected one algorithm without hierarchy, one "
-					 "model, at most %d ranks, and no --arrivals, --eager or "
-					 "--json", CS_DRAW_MOST_RANKS);
+					 "model, at most %d ranks, and no --arrivals, --compute, "
+					 "--eager or --json", CS_DRAW_MOST_RANKS);
 	if (request->overlaps && (!(is_hier && is_allgather) || request->plays))
 		return cs_tool_wrong_use("--overlap: expected a hierarchical allgather or "
 					 "allgatherv, as allgather:hier:ring");

@@ -3,6 +3,7 @@
 #include "trace/imbalance.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/parse.h"
 
 #include <sched.h>
@@ -120,18 +121,9 @@ cs_imbalance_fits(const struct cs_imbalance *imbalance, int ranks, char *complai
 /* --- delays ----------------------------------------------------------------------------------- */
 
 static uint64_t
-mix(uint64_t word) /* splitmix64 */
-{
-	word += UINT64_C(0x9e3779b97f4a7c15);
-	word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return word ^ (word >> 31);
-}
-
-static uint64_t
 random_word(const struct cs_imbalance *imbalance, uint64_t call, int rank)
 {
-	return mix(mix(mix(imbalance->seed) ^ call) ^ (uint64_t)rank);
+	return cs_hash_mix(cs_hash_mix(cs_hash_mix(imbalance->seed) ^ call) ^ (uint64_t)rank);
 }
 
 /* late * -ln(word / 2^64), by the logarithm's binary digits: in whole numbers, since mathematical

@@ -125,6 +125,7 @@ main(int argc, char **argv)
 	check_begin(&argc, &argv, &rank, &size);
 	CHECK(size <= MOST, "more than %d ranks", MOST);
 	long before = shared_kib(), most = argc > 1 ? atol(argv[1]) : 0;
+	CHECK(!most || before >= 0, "this kernel has no smaps_rollup to measure memory by");
 	call_all(MPI_COMM_WORLD);
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
 		for (size_t cpu = 0, left = (size_t)(rank % CPU_COUNT(&cpus)); cpu < CPU_SETSIZE;

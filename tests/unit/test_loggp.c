@@ -139,7 +139,7 @@ TEST(gives_no_negative_parameters)
 	memset(rows, 0, sizeof rows);
 	bench_loggp_fit(&found, times, count, rows);
 	assert_true(found.o_send >= 0 && found.g >= 0 && found.G >= 0 && found.L >= 0 &&
-		    found.o_recv >= 0);
+		    found.o_recv >= 0 && found.o_send_min >= 0 && found.o_recv_min >= 0);
 }
 
 /* Sends that took longer by themselves than each of a burst. */

@@ -78,7 +78,7 @@ can(const struct cs_algorithm *algorithm, const struct cs_sim_call *call)
 				  .ranks = call->nodes * call->ppn, .nodes = call->nodes,
 				  .ppn_min = call->ppn, .ppn_max = call->ppn,
 				  .is_block_placed = !call->is_cyclic, .is_commutative = true };
-	return !cs_algorithm_unmet(algorithm, &facts) && !cs_play_unmet(call, algorithm);
+	return !cs_algorithm_unmet(algorithm, &facts) && !cs_play_unmet(algorithm);
 }
 
 /* Late ranks, so that each is once the last of its node. */
@@ -194,6 +194,9 @@ TEST(a_barrier_takes_its_closed_form)
 	 * message, and the other one looks at its line. */
 	expect_ends(CS_BARRIER, "hier:dissemination", (struct cs_sim_call){ .nodes = 2, .ppn = 2 },
 		    NULL, (int64_t[]){ 7 + one, 7 + one + 7, 7 + one + 7, 7 + one });
+	/* The MPI's is by the same plan. */
+	expect_ends(CS_BARRIER, "hier:host", (struct cs_sim_call){ .nodes = 2, .ppn = 2 }, NULL,
+		    (int64_t[]){ 7 + one, 7 + one + 7, 7 + one + 7, 7 + one });
 	/* Node 0 waits for the rank that comes last, which finds its message there. */
 	expect_ends(CS_BARRIER, "hier:dissemination", (struct cs_sim_call){ .nodes = 2, .ppn = 2 },
 		    (int64_t[]){ 0, 0, 0, 500 },

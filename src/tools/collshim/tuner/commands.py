@@ -80,14 +80,14 @@ def measure_loggp(args, tools, state, shape, seconds):
     """Once for each shape; only those of several nodes, block placed, go into models."""
     if shape["loggp"] or "loggp" in shape["closed"] or shape["nodes"] == 1 or is_cyclic(shape):
         return
-    if seconds < 2 * shape["startup"]:
+    if seconds < 4 * shape["startup"]:
         say("%s: no time for LogGP parameters" % shape_text(shape))
         return
     say("%s: LogGP parameters" % shape_text(shape))
     for key, wire in (("loggp", "host"), ("loggp_ib", "ib")):
         done = run_job(tools, shape["mpirun"], None, [shape["bench"], "--loggp", "--wire", wire,
                                                       "-t", "0.2", "--repeat", "3"], args.out,
-                       max(seconds, 30))
+                       max(seconds / 2, 30))
         if done.code == 0 and done.result and "fit_error" in done.result:
             shape[key] = {name: done.result[name] for name in ("parameters", "fit_error")}
         elif wire != "ib" or done.code != NO_VERBS:
