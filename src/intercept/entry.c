@@ -36,12 +36,11 @@
 		cs_serving_fini(serving);                                                          \
 		if (__builtin_expect(!communicator || !communicator->seat->selection.is_timed, 1)) \
 			return NEXT(name)(__VA_ARGS__);                                            \
-		size_t bytes = (size);                                                             \
-		uint64_t arrived_ns = cs_serving_arrived(serving);                                 \
+		uint64_t arrived_ns = cs_serving_arrived(serving, coll, (size));                   \
 		if (serving->op.node.outcome.bits & CS_OUTCOME_ERROR) \
 			return cs_serve_end(serving, __builtin_return_address(0)); \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_serving_end_host(serving, coll, root, bytes, arrived_ns, code, \
+		cs_serving_end_host(serving, coll, root, arrived_ns, code, \
 				    __builtin_return_address(0)); \
 		return code;                                                                       \
 	} while (0)
@@ -54,9 +53,12 @@
 		if (!communicator || !communicator->seat->selection.is_reporting) \
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
-		uint64_t start = cs_clock_ns();                                                    \
+		struct cs_report_row *row = cs_comm_left_row(coll, bytes); \
+		uint64_t start = cs_report_call(row, bytes, false); \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_comm_count_left(coll, bytes, start, __builtin_return_address(0)); \
+		if (start) \
+			cs_report_called(row, cs_report_caller(__builtin_return_address(0)), \
+					 start, cs_clock_ns()); \
 		return code;                                                                       \
 	} while (0)
 
@@ -86,12 +88,11 @@
 			cs_icall_drop(serving); \
 		if (!is_reporting) \
 			return NEXT(name)(__VA_ARGS__); \
-		uint64_t start = cs_clock_ns(); \
+		uint64_t start = cs_report_call(row, bytes, false); \
 		int code = NEXT(name)(__VA_ARGS__); \
-		uint64_t end = cs_clock_ns(); \
-		cs_report_count(row, bytes, end - start); \
-		cs_report_site(cs_report_caller(__builtin_return_address(0)), row, start, end, \
-			       CS_REPORT_NOT_KNOWN); \
+		if (start) \
+			cs_report_called(row, cs_report_caller(__builtin_return_address(0)), \
+					 start, cs_clock_ns()); \
 		return code; \
 	} while (0)
 

@@ -7,30 +7,32 @@
 
 /* Handed on as it came. */
 struct left {
-	size_t bytes;
+	struct cs_report_row *row;
 	uint64_t start; /* 0: nobody wants to know */
 };
 
 /* `count` and `type`: of what this rank sends to each neighbour. Without a type there are several
  * of them. */
 static struct left
-begin_left(MPI_Count count, const MPI_Fint *type, const MPI_Fint *comm)
+begin_left(enum cs_left coll, MPI_Count count, const MPI_Fint *type, const MPI_Fint *comm)
 {
-	struct left left = { .bytes = CS_BYTES_UNKNOWN };
+	struct left left = { 0 };
+	size_t bytes = CS_BYTES_UNKNOWN;
 	struct cs_comm *communicator = cs_comm_enter(cs_comm_f2c(*comm));
 	if (!communicator || !communicator->seat->selection.is_reporting)
 		return left;
 	if (type)
-		left.bytes = cs_serve_size(communicator, count, cs_type_f2c(*type), 1);
-	left.start = cs_clock_ns();
+		bytes = cs_serve_size(communicator, count, cs_type_f2c(*type), 1);
+	left.row = cs_comm_left_row(coll, bytes);
+	left.start = cs_report_call(left.row, bytes, false);
 	return left;
 }
 
 static void
-end_left(const struct left *left, enum cs_left coll)
+end_left(const struct left *left)
 {
 	if (left->start)
-		cs_comm_count_left(coll, left->bytes, left->start, NULL);
+		cs_report_called(left->row, cs_report_caller(NULL), left->start, cs_clock_ns());
 }
 
 /* Arguments are passed on as they came, whether buffers are addresses or descriptors, and counts of
@@ -39,10 +41,10 @@ end_left(const struct left *left, enum cs_left coll)
 #define LEFT(symbol, coll, shape, count, type) \
 	static void take_##symbol(CS_ARGS_##shape(POINTER), MPI_Fint *ierr) \
 	{ \
-		struct left left = begin_left(count, type, comm); \
+		struct left left = begin_left(CS_##coll, count, type, comm); \
 		((__typeof__(&take_##symbol))cs_engine.door->next[CS_CALL_##symbol])( \
 			CS_ARGS_##shape(CS_NAME), ierr); \
-		end_left(&left, CS_##coll); \
+		end_left(&left); \
 	}
 #define LEFT_EQUAL(symbol, coll, count_t) \
 	LEFT(symbol, coll, EQUAL, *(count_t *)send_count, send_type)

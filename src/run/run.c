@@ -267,9 +267,9 @@ cs_selection_row(const struct cs_selector *selector, int form, const struct cs_c
 				  place ? words : choice->reason, place);
 }
 
-static struct cs_report_row *
-row_of(const struct cs_selector *selector, struct cs_cached_choice *cached, enum cs_coll coll,
-       size_t bytes)
+struct cs_report_row *
+cs_selection_cached_row(const struct cs_selection *selection, struct cs_cached_choice *cached,
+			enum cs_coll coll, size_t bytes)
 {
 	if (!cached->rows)
 		cached->rows = calloc(CS_REPORT_BINS, sizeof *cached->rows);
@@ -277,25 +277,15 @@ row_of(const struct cs_selector *selector, struct cs_cached_choice *cached, enum
 		return NULL;
 	struct cs_report_row **row = &cached->rows[cs_report_bin(bytes)];
 	if (!*row)
-		*row = cs_selection_row(selector, 0, &cached->choice, coll, bytes);
+		*row = cs_selection_row(selection->selector, 0, &cached->choice, coll, bytes);
 	return *row;
-}
-
-struct cs_report_row *
-cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached,
-		   enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
-{
-	struct cs_report_row *row = row_of(selection->selector, cached, coll, bytes);
-	if (row)
-		cs_report_count(row, bytes, nanoseconds);
-	return row;
 }
 
 void
 cs_selection_spend(const struct cs_selection *selection, struct cs_cached_choice *cached,
 		   size_t bytes, uint64_t nanoseconds)
 {
-	struct cs_report_row *row = row_of(selection->selector, cached,
+	struct cs_report_row *row = cs_selection_cached_row(selection, cached,
 					   cached->choice.algorithm->coll, bytes);
 	if (row)
 		cs_report_spend(row, nanoseconds);
@@ -364,9 +354,10 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	if (!selection->is_reporting)
 		return;
 	uint64_t took = op->left_ns - start;
-	struct cs_report_row *row = op->node.outcome.bits & CS_OUTCOME_REFUSED
-				    ? row_of_refused(cached, op, bytes)
-				    : row_of(selection->selector, cached, op->call.coll, bytes);
+	bool is_refused = op->node.outcome.bits & CS_OUTCOME_REFUSED;
+	struct cs_report_row *row =
+		is_refused ? row_of_refused(cached, op, bytes)
+		: cs_selection_cached_row(selection, cached, op->call.coll, bytes);
 	if (!row)
 		return;
 	int64_t waited;

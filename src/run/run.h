@@ -192,17 +192,16 @@ cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached
 		cs_selection_run_quietly(cached, op);
 }
 
-/* Counts a call that the host served. Returns its row, NULL without memory. */
-struct cs_report_row *cs_selection_count(struct cs_selection *selection,
-					 struct cs_cached_choice *cached,
-					 enum cs_coll coll, size_t bytes,
-					 uint64_t nanoseconds);
-
 /* The report's row of such calls by a choice, in words if a rule made it. `form`: 0,
  * CS_NONBLOCKING or CS_PERSISTENT. */
 struct cs_report_row *cs_selection_row(const struct cs_selector *selector, int form,
 				       const struct cs_choice *choice, enum cs_coll coll,
 				       size_t bytes);
+
+/* The same of a cached choice, which remembers it; NULL without memory. */
+struct cs_report_row *cs_selection_cached_row(const struct cs_selection *selection,
+					      struct cs_cached_choice *cached, enum cs_coll coll,
+					      size_t bytes);
 
 /* Adds time outside of the algorithm to the reported time of calls by that choice. */
 void cs_selection_spend(const struct cs_selection *selection, struct cs_cached_choice *cached,

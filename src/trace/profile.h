@@ -22,12 +22,11 @@ typedef void cs_profile_sink(enum cs_report_mpi_kind kind, uint64_t calls, uint6
 #define CS_PROFILE_COST "collshim_profile_cost"
 /* Calls are timed from now on; NULL: no more. request_bytes: of a request's handle in C. */
 typedef void cs_profile_attach_fn(cs_profile_sink *sink, size_t request_bytes);
-/* Nanoseconds that timing took on this rank so far; in *each those of one timed call, measured at
- * the start. */
-typedef uint64_t cs_profile_cost_fn(uint64_t *each);
+/* Nanoseconds that timing took on this rank so far. */
+typedef uint64_t cs_profile_cost_fn(void);
 
-/* Begins to count other MPI calls in the report. `lookup` finds a symbol of a preloaded library, or
- * returns NULL. request_bytes: as above. */
+/* Begins to sample collectives (trace/sampled.h), and to count other MPI calls in the report.
+ * `lookup` finds a symbol of a preloaded library, or returns NULL. request_bytes: as above. */
 void cs_profile_begin(void *(*lookup)(const char *name), size_t request_bytes);
 /* Ends it, and puts into the report what it took. Does nothing if it was not begun. */
 void cs_profile_end(void);

@@ -84,6 +84,18 @@ cs_report_rule_row(int coll, size_t bytes, bool is_deferred, const char *algorit
 	return row;
 }
 
+struct cs_report_row *
+cs_report_host_row(int coll, size_t bytes, const char *why)
+{
+	static _Thread_local struct cs_report_row *last;
+	static _Thread_local const char *last_why;
+	if (!last || last->coll != coll || last->bin != cs_report_bin(bytes) || last_why != why) {
+		last = cs_report_row(coll, bytes, true, "host", why);
+		last_why = why;
+	}
+	return last;
+}
+
 int
 cs_report_trial(int place, const struct cs_report_trial *trial)
 {
@@ -120,12 +132,18 @@ cs_report_wait(struct cs_report_row *row, uint64_t nanoseconds, uint64_t waiting
 }
 
 void
+cs_report_add_time(struct cs_report_row *row, uint64_t calls, uint64_t nanoseconds)
+{
+	cs_report_spend(row, calls * nanoseconds);
+	atomic_fetch_add_explicit(&row->times[cs_report_time_bin(nanoseconds)], (uint32_t)calls,
+				  memory_order_relaxed);
+}
+
+void
 cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds)
 {
 	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
-	cs_report_spend(row, nanoseconds);
-	atomic_fetch_add_explicit(&row->times[cs_report_time_bin(nanoseconds)], 1,
-				  memory_order_relaxed);
+	cs_report_add_time(row, 1, nanoseconds);
 	if (bytes != CS_BYTES_UNKNOWN)
 		atomic_fetch_add_explicit(&row->bytes, bytes, memory_order_relaxed);
 }

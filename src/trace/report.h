@@ -42,6 +42,13 @@ struct cs_report_row {
 	 * time inside them, and the part of that time before the arrival. */
 	_Atomic uint64_t known_calls, known_nanoseconds, waiting_nanoseconds;
 	_Atomic uint32_t times[CS_REPORT_TIMES]; /* calls, by cs_report_time_bin */
+	struct cs_report_sample { /* a profile's (trace/sampled.c) */
+		_Atomic uint64_t due; /* number of the next call to be timed */
+		/* The last timed call's number, ns, and call site; the mean distance. */
+		uint64_t number, nanoseconds;
+		const void *caller;
+		uint32_t stride;
+	} sample;
 	/* The key, set by cs_report_row, then constant. */
 	int coll;              /* enum cs_coll, or enum cs_left */
 	int bin;               /* cs_report_bin's */
@@ -61,6 +68,8 @@ cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm, c
 {
 	return cs_report_rule_row(coll, bytes, is_deferred, algorithm, why, NULL);
 }
+/* The row of calls that the MPI did without a choice of ours. `why`: a constant. */
+struct cs_report_row *cs_report_host_row(int coll, size_t bytes, const char *why);
 
 /* Counts one call in that row. */
 void cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds);
@@ -75,6 +84,13 @@ void cs_report_site(const void *caller, struct cs_report_row *row, uint64_t arri
 /* Adds time to a call that was added before: to its row, its call site and the time line. */
 void cs_report_site_spend(const void *caller, struct cs_report_row *row, uint64_t from,
 			  uint64_t to);
+/* Called around a call that the MPI does: counts it in `row` (NULL: nowhere) when it begins, and
+ * returns the time of its begin by cs_clock_ns. 0: it need not be timed and has no end to be told,
+ * as a profile samples the calls of a row that are short beside what timing takes; never with
+ * `always`. The end adds its time, and as much for each call since the last timed one, to the row,
+ * the call site and the time line. Thread safe. */
+uint64_t cs_report_call(struct cs_report_row *row, size_t bytes, bool always);
+void cs_report_called(struct cs_report_row *row, const void *caller, uint64_t start, uint64_t end);
 /* Called around a call whose C entry does not return to the program, since a layer comes between
  * (of Fortran names, say): notes `caller`, the layer's return address, for cs_report_caller, unless
  * this thread is in such a call already. `frame`: the layer's, by which that is known after an

@@ -81,8 +81,9 @@ spread(struct cs_report_line_of_time *time, enum cs_report_beat beat, uint64_t f
 static void
 add_time(struct cs_report_line_of_time *time, uint64_t arrived, uint64_t left, uint64_t waited)
 {
-	if (!time->each_ns || arrived < time->start || left < arrived)
+	if (!time->each_ns || left < arrived || left < time->start)
 		return;
+	arrived = arrived > time->start ? arrived : time->start;
 	arrived -= time->start;
 	left -= time->start;
 	uint64_t each = time->each_ns;
@@ -117,21 +118,27 @@ site_of(const void *caller, struct cs_report_row *row)
 }
 
 void
-cs_report_site(const void *caller, struct cs_report_row *row, uint64_t arrived, uint64_t left,
-	       uint64_t waited)
+cs_report_site_add(const void *caller, struct cs_report_row *row, uint64_t calls, uint64_t took,
+		   uint64_t left, uint64_t waited)
 {
-	uint64_t took = left - arrived;
-	pthread_mutex_lock(&cs_report_spots.lock);
 	struct cs_report_site *site = site_of(caller, row);
 	if (site) {
-		site->calls++;
+		site->calls += calls;
 		site->nanoseconds += took;
 	}
 	if (site && waited != CS_REPORT_NOT_KNOWN) {
 		site->known_nanoseconds += took;
 		site->waiting += waited < took ? waited : took;
 	}
-	add_time(&cs_report_spots.time, arrived, left, waited);
+	add_time(&cs_report_spots.time, left - took, left, waited);
+}
+
+void
+cs_report_site(const void *caller, struct cs_report_row *row, uint64_t arrived, uint64_t left,
+	       uint64_t waited)
+{
+	pthread_mutex_lock(&cs_report_spots.lock);
+	cs_report_site_add(caller, row, 1, left - arrived, left, waited);
 	pthread_mutex_unlock(&cs_report_spots.lock);
 }
 

@@ -39,6 +39,9 @@ extern struct cs_report cs_report;
  * cs_report.lock. */
 struct cs_report_row *cs_report_find_row(const struct cs_report_row *key);
 
+/* Adds calls that took as long each. */
+void cs_report_add_time(struct cs_report_row *row, uint64_t calls, uint64_t nanoseconds);
+
 /* --- call sites and the time line of this process (report_sites.c) ---------------------------- */
 
 #define CS_REPORT_SITES 1024 /* call sites, each with its rows */
@@ -70,6 +73,10 @@ struct cs_report_spots {
 	} mpi[CS_REPORT_MPI_KINDS];
 };
 extern struct cs_report_spots cs_report_spots;
+
+/* Adds calls that took `took` ns together and ended at `left`, as cs_report_site; with the lock. */
+void cs_report_site_add(const void *caller, struct cs_report_row *row, uint64_t calls,
+			uint64_t took, uint64_t left, uint64_t waited);
 
 /* Load of the last minute, in hundredths; -1: not known. */
 int cs_report_load(void);

@@ -534,8 +534,8 @@ cs_icall_host_row(const struct cs_comm *communicator, const struct cs_serving *s
 	if (selection->team && serving && serving->cached)
 		return cs_selection_row(selection->selector, CS_NONBLOCKING,
 					&serving->cached->choice, coll, bytes);
-	return cs_report_row(CS_NONBLOCKING + (int)coll, bytes, true, "host",
-			     why ? why : "team not made yet");
+	return cs_report_host_row(CS_NONBLOCKING + (int)coll, bytes,
+				  why ? why : "team not made yet");
 }
 
 struct cs_wait

@@ -63,11 +63,12 @@ cs_serving_type(struct cs_serving *serving, MPI_Datatype handle, int which)
 	return cs_serving_type_slow(serving, handle, which);
 }
 
-/* Arrival time (cs_clock_ns) of a timed call that is left to the host. */
-uint64_t cs_serving_arrived(const struct cs_serving *serving);
-/* Counts a call that the host did, with the reason noted in *serving, and records it if it
+/* Counts a call that is left to the host, with the reason noted in *serving. Returns its arrival
+ * time (cs_clock_ns); 0: as cs_report_call, or it ended here with an error. */
+uint64_t cs_serving_arrived(struct cs_serving *serving, enum cs_coll coll, size_t bytes);
+/* Ends a call that the host did, which arrived at arrived_ns (or 0), and records it if it
  * succeeded. `root`: unused if the collective has none; `caller`: a return address. */
-void cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
+void cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root,
 			 uint64_t arrived_ns, int result, const void *caller);
 
 #endif

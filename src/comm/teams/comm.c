@@ -448,11 +448,8 @@ cs_comm_duplicating(void)
 		atomic_store(&cs_engine.has_duplicated, 1);
 }
 
-void
-cs_comm_count_left(enum cs_left coll, size_t bytes, uint64_t start, const void *caller)
+struct cs_report_row *
+cs_comm_left_row(enum cs_left coll, size_t bytes)
 {
-	struct cs_report_row *row = cs_report_row((int)coll, bytes, true, "host", "never served");
-	uint64_t end = cs_clock_ns();
-	cs_report_count(row, bytes, end - start);
-	cs_report_site(cs_report_caller(caller), row, start, end, CS_REPORT_NOT_KNOWN);
+	return cs_report_host_row((int)coll, bytes, "never served");
 }

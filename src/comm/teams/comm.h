@@ -97,9 +97,8 @@ struct cs_comm *cs_comm_find(MPI_Comm comm);
  * the state CS_COMM_COUNTING. Is there a team now? */
 bool cs_comm_count(struct cs_comm *communicator);
 
-/* Counts, for the report, a call of a collective that is never served, which began at `start`
- * (cs_clock_ns) and returns to `caller`. */
-void cs_comm_count_left(enum cs_left coll, size_t bytes, uint64_t start, const void *caller);
+/* The report's row of calls of a collective that is never served. */
+struct cs_report_row *cs_comm_left_row(enum cs_left coll, size_t bytes);
 
 /* Called around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Our
  * attribute is deleted before the host sees the call, so that the order, effects and errors of its

@@ -34,11 +34,6 @@ class Found:
         found = (self.data.get("mpi") or {}).get(kind)
         return mean(found.get("seconds")) if found else None
 
-    def calls_of_rank(self):
-        """Collectives of a rank in the mean."""
-        found = (self.data.get("mpi") or {}).get("collectives") or {}
-        return (found.get("calls") or 0) / max(self.ranks or 1, 1)
-
     def waiting(self):
         return mean(self.data.get("waiting"))
 

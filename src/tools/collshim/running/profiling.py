@@ -76,12 +76,9 @@ class Parts:
                                                                    100 * self.share(overhead))
 
     def overhead(self):
-        """Seconds that rank 0 spent on timing: as it has measured for other calls, and as much for
-        each collective as for one of those; None: not known."""
-        facts, calls = self.found.facts, self.found.calls_of_rank()
-        others, each = (facts.get("profile " + name) for name in ("overhead ns",
-                                                                  "cost of a timed call ns"))
-        return None if others is None or each is None else (others + each * calls) / 1e9
+        """Seconds that rank 0 spent on timing and counting calls; None: not known."""
+        spent = self.found.facts.get("profile overhead ns")
+        return None if spent is None else spent / 1e9
 
     def verdict(self):
         most = "%s (%.1f %%)" % (seconds_text(self.most), 100 * self.share(self.most))
