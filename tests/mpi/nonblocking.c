@@ -31,6 +31,36 @@ many(void)
 		      sum + size * i);
 }
 
+/* --- exchanges: more small blocks for all than memory of the node has room for ---------------- */
+
+static int
+value(int call, int from, int to)
+{
+	return call * 31 + from * 5 + to;
+}
+
+static void
+exchanges(void)
+{
+	enum { CALLS = 40, EACH = 60 };
+	int block = EACH * size, bad = 0, *in = malloc(2 * sizeof *in * (size_t)(CALLS * block)),
+	    *out = in + CALLS * block;
+	MPI_Request requests[CALLS];
+	MPI_Status statuses[CALLS];
+	for (int i = 0; i < CALLS * block; i++) {
+		in[i] = value(i / block, rank, i % block / EACH);
+		out[i] = -1;
+	}
+	for (int call = 0; call < CALLS; call++)
+		MPI_Ialltoall(in + call * block, EACH, MPI_INT, out + call * block, EACH, MPI_INT,
+			      MPI_COMM_WORLD, &requests[call]);
+	MPI_Waitall(CALLS, requests, statuses);
+	for (int i = 0; i < CALLS * block; i++)
+		bad += out[i] != value(i / block, i % block / EACH, rank);
+	CHECK(!bad, "exchanges: %d of %d ints are wrong", bad, CALLS * block);
+	free(in);
+}
+
 /* --- orders: other orders on different ranks across communicators ----------------------------- */
 
 static void
@@ -217,9 +247,9 @@ int
 main(int argc, char **argv)
 {
 	static const struct check_case cases[] = {
-		{ "many", many }, { "orders", orders }, { "between", between },
-		{ "freed", freed }, { "disconnected", disconnected }, { "mixed", mixed },
-		{ "left", left }, { NULL, NULL }
+		{ "many", many }, { "exchanges", exchanges }, { "orders", orders },
+		{ "between", between }, { "freed", freed }, { "disconnected", disconnected },
+		{ "mixed", mixed }, { "left", left }, { NULL, NULL }
 	};
 	check_begin(&argc, &argv, &rank, &size);
 	MPI_Barrier(MPI_COMM_WORLD);

@@ -87,9 +87,8 @@ static enum cs_status
 post_blocks(struct cs_op *op)
 {
 	struct fetch *fetch = CS_OP_STATE(struct fetch, op);
-	if (!fetch->post.line && !cs_post_open(&op->node, &fetch->post))
-		return CS_AGAIN;
-	if (!(fetch->own = cs_post_room_until(&op->node, &fetch->post, 2)))
+	if (!cs_post_open(&op->node, &fetch->post) ||
+	    !(fetch->own = cs_post_room_until(&op->node, &fetch->post, 2)))
 		return CS_AGAIN;
 	size_t each = fetch->each;
 	char *to = fetch->own;
