@@ -303,13 +303,14 @@ make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, 
 	struct cs_node_shape shape = cs_team_node_shape(communicator);
 	enum cs_trouble trouble = cs_team_take_node(meeting, has_idle, communicator->seat, &shape);
 	communicator->is_new = true; /* even if idle: nodes were split off */
-	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
-		trouble = CS_TROUBLE_NO_SHARE;
 	if (trouble == CS_TROUBLE_NONE)
 		cs_team_learn_domains(team);
 	if (trouble == CS_TROUBLE_NONE &&
 	    (team->shape.ppn_max >= CS_LEVELS_LEAST || cs_engine.settings.fake_levels))
 		cs_team_learn_levels(team);
+	/* A rank's own trouble, hence behind the levels, which the node's ranks compare. */
+	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
+		trouble = CS_TROUBLE_NO_SHARE;
 	trouble = learn_least(communicator, team, trouble);
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
