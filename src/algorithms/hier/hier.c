@@ -17,7 +17,7 @@ cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 
 /* --- senders ---------------------------------------------------------------------------------- */
 
-#define ERRORS 4 /* word of a sender's line */
+#define ERRORS 0 /* word of a sender's line; the others are the kind's */
 
 /* They are spread over the node's ranks; the first is the leader. */
 static int
@@ -189,7 +189,7 @@ cs_hier_share(struct cs_op *op, char *result, size_t bytes, bool is_led)
 	struct cs_hier *hier = cs_hier_of(op);
 	size_t cow = op->team->node.shape.cow;
 	bool may_map = cow && bytes >= cow && is_led && !cs_node_is_watched(&op->node);
-	if (may_grow(op) || cs_hier_has_senders(op))
+	if (may_grow(op) && bytes <= CS_SMALL) /* may come in the tree's lines */
 		return;
 	hier->place = cs_shared_find(result, bytes);
 	hier->is_led = is_led && (hier->place.file || may_map);
@@ -416,14 +416,16 @@ take_by_leader(struct cs_op *op, const struct cs_hier_round *round, bool *is_tak
 					  hier->bytes);
 	}
 	*is_taken = is_shared || hier->cow >= 0;
-	if (!*is_taken)
-		return CS_OK;
-	if (hier->kind->compare)
-		hier->kind->compare(op, line);
-	if (!is_shared && !is_last(hier, round))
-		return CS_OK; /* all at the end */
+	if (!*is_taken || (!is_shared && !is_last(hier, round)))
+		return CS_OK; /* a file: all at the end */
 	if (!cs_node_look(&op->node, leader, round->arrived + 1))
 		return CS_AGAIN;
+	if (hier->kind->compare) {
+		int first = hier->first_lane;
+		for (int lane = first; lane < first + hier->lanes; lane++)
+			hier->kind->compare(op, cs_node_look(&op->node, cs_hier_driver(op, lane),
+							     round->arrived));
+	}
 	if (!is_shared)
 		take_file(op);
 	return CS_OK;
@@ -453,11 +455,14 @@ cs_hier_take(struct cs_op *op)
 	const struct cs_hier_round *round = cs_hier_taken(hier);
 	if (!round || (kind->takes && !kind->takes(op)))
 		return CS_OK;
+	bool by_tree = hier->by_tree & CS_HIER_HEAR;
+	if (by_tree && !hear(op, round))
+		return CS_AGAIN;
 	if (hier->is_led && !is_leader && take_by_leader(op, round, &is_taken) == CS_AGAIN)
 		return CS_AGAIN;
 	if (is_taken)
 		return CS_OK;
-	if (hier->by_tree & CS_HIER_HEAR ? !hear(op, round) : take_lanes(op, round) == CS_AGAIN)
+	if (!by_tree && take_lanes(op, round) == CS_AGAIN)
 		return CS_AGAIN;
 	if (kind->take && !cs_hier_writes(op))
 		kind->take(op, round);

@@ -279,11 +279,16 @@ write_round(struct cs_op *op, const struct cs_hier_round *round)
 	const struct several *several = several_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	const char *from = round->area[0];
-	size_t each = op->call.recv.each, piece = cs_chunks_part_bytes(each, several->window);
-	if (several->is_whole)
-		cs_hier_write(op, 0, from, several->total);
-	for (int p = 0; p < shape->ranks && !several->is_whole; p++, from += piece)
+	size_t each = op->call.recv.each, piece = cs_chunks_part_bytes(each, several->window),
+	       before = several->at[0];
+	if (several->is_whole) {
+		cs_hier_write(op, 0, from + before, several->total - before);
+		cs_hier_write(op, several->total - before, from, before);
+	}
+	for (int i = 0; i < shape->ranks && !several->is_whole; i++, from += piece) {
+		int p = (shape->first[several->first_node] + i) % shape->ranks;
 		cs_hier_write(op, (size_t)shape->order[p] * each + several->window.at, from, piece);
+	}
 }
 
 static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,

@@ -145,13 +145,13 @@ gather_take_sizes(struct cs_op *op)
 	if (rooted->is_leader) {
 		if (rooted->shares_sizes)
 			memcpy(rooted->shared, rooted->sizes, cs_rooted_table_bytes(op));
-		rooted->hier.line->word[0] = rooted->shares_sizes ? rooted->is_cut : rooted->agreed;
+		rooted->hier.line->word[2] = rooted->shares_sizes ? rooted->is_cut : rooted->agreed;
 		cs_node_publish(node, rooted->hier.line, 3);
 	}
 	const struct cs_line *line = cs_node_look(node, cs_team_leader(op->team), 3);
 	if (!line)
 		return CS_AGAIN;
-	uint64_t rounds = line->word[0];
+	uint64_t rounds = line->word[2];
 	if (rooted->shares_sizes) {
 		if (rounds && rooted->is_root)
 			op->node.outcome.bits |= CS_OUTCOME_TRUNCATED;

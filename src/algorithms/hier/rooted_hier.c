@@ -270,7 +270,7 @@ scatter_take_sizes(struct cs_op *op)
 	int first = knows_all ? 0 : shape->first[shape->node];
 	int last = knows_all ? shape->ranks : shape->first[shape->node + 1];
 	if (rooted->is_leader) {
-		rooted->hier.line->word[0] = rooted->agreed;
+		rooted->hier.line->word[2] = rooted->agreed;
 		cs_node_publish(node, rooted->hier.line, 3);
 	}
 	const struct cs_line *line = cs_node_look(node, cs_team_leader(op->team), 3);
@@ -279,7 +279,7 @@ scatter_take_sizes(struct cs_op *op)
 	memcpy(rooted->sizes + first, (size_t *)(void *)rooted->shared + first,
 	       (size_t)(last - first) * sizeof(size_t));
 	cs_node_area_done(node, cs_rooted_table_bytes(op), 1);
-	cs_rooted_begin_rounds(op, line->word[0], 3, SIZE_MAX);
+	cs_rooted_begin_rounds(op, line->word[2], 3, SIZE_MAX);
 	scatter_know_sizes(op);
 	return CS_OK;
 }
