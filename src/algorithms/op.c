@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes above which a buffer is freed when its operation ends. Packed data comes in rows of calls
  * of one size, and malloc, too, gets larger blocks from the kernel each time; but a large buffer is
@@ -106,6 +107,15 @@ cs_op_no_memory(const struct cs_op *op, size_t bytes)
 {
 	cs_warn_local("no memory for %zu bytes in mid-call; ending the job", bytes);
 	op->team->host->abort("out of memory");
+}
+
+const void *
+cs_op_keep(struct cs_op *op, const void *from, size_t bytes)
+{
+	const struct cs_node_watch *watch = op->team->node.watch;
+	if (cs_node_is_watched(&op->node) && watch->keep)
+		return watch->keep(&op->node, from, bytes);
+	return memcpy(cs_op_memory(op, CS_OP_COPY, bytes), from, bytes);
 }
 
 void

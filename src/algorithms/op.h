@@ -218,6 +218,9 @@ cs_op_memory(struct cs_op *op, enum cs_op_use use, size_t bytes)
 	return memory;
 }
 
+/* A copy of memory of the node's, until the operation's end; the same on all its ranks. */
+const void *cs_op_keep(struct cs_op *op, const void *from, size_t bytes);
+
 /* Four arrays of one size_t for each node, for the leaders' v-collectives. */
 static inline size_t *
 cs_op_nodes(struct cs_op *op)

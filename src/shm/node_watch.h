@@ -18,6 +18,9 @@ struct cs_node_watch {
 	bool (*work)(struct cs_node_op *op, bool reduces, size_t bytes);
 	/* An exchange between nodes is noted instead of done. NULL: it is done. */
 	void (*between)(struct cs_node_op *op, const struct cs_problem *problem);
+	/* One copy of memory of the node's for all its ranks, until their calls are over. NULL:
+	 * each has its own. */
+	const void *(*keep)(struct cs_node_op *op, const void *from, size_t bytes);
 };
 
 #endif

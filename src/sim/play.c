@@ -102,6 +102,7 @@ cs_play_settle(struct cs_play_rank *rank)
 		if (!bytes)
 			continue;
 		rank->owed[reduces] = 0;
+		rank->owed_time = 0;
 		cs_play_drop_steps(rank);
 		cs_sim_add_step(sim, cs_play_number(rank),
 				reduces ? CS_NODE_REDUCE : CS_NODE_COPY, 0, bytes);
@@ -122,11 +123,11 @@ cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
 	struct cs_play_counts *counts = &rank->play->counts;
 	*(reduces ? &counts->reduced : &counts->copied) += bytes;
 	rank->owed[reduces] += bytes;
-	double femtoseconds = (double)rank->owed[0] * (double)model->copy +
-			      (double)rank->owed[1] * (double)model->reduce;
-	if (femtoseconds < 1e3 * (double)model->flag || femtoseconds < rank->row / ROW_PART)
+	rank->owed_time += (double)bytes * (double)(reduces ? model->reduce : model->copy);
+	if (rank->owed_time < 1e3 * (double)model->flag ||
+	    rank->owed_time * ROW_PART < rank->row)
 		return;
-	rank->row += femtoseconds;
+	rank->row += rank->owed_time;
 	cs_play_settle(rank);
 }
 
@@ -254,7 +255,13 @@ work(struct cs_node_op *op, bool reduces, size_t bytes)
 	return rank->play->options.moves;
 }
 
-const struct cs_node_watch cs_play_watch = { .told = told, .work = work };
+static const void *
+keep(struct cs_node_op *op, const void *from, size_t bytes)
+{
+	return cs_play_keep(rank_of(op), from, bytes);
+}
+
+const struct cs_node_watch cs_play_watch = { .told = told, .work = work, .keep = keep };
 
 /* --- a rank's call ---------------------------------------------------------------------------- */
 
@@ -339,7 +346,7 @@ begin(struct cs_sim *sim, const int64_t *starts)
 		actor->now = starts ? starts[number] : 0;
 		rank->state = CS_PLAY_STEPS;
 		rank->paid = rank->owed[0] = rank->owed[1] = 0;
-		rank->row = 0;
+		rank->owed_time = rank->row = 0;
 		cs_fiber_drop(rank->fiber);
 		rank->fiber = cs_fiber_make(body, rank, play->stacks + STACK * (size_t)number,
 					    STACK);

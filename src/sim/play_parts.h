@@ -71,6 +71,7 @@ struct cs_play_rank {
 	bool is_behind;   /* something has come or changed since then */
 	cs_phase *const *phase; /* after its last turn */
 	size_t owed[2];   /* bytes copied and reduced whose time has not been taken */
+	double owed_time; /* fs */
 	double row;       /* fs of work since something else took time */
 	size_t paid;      /* bytes of reductions that are to be done, with `moves` */
 	uint64_t *heard;  /* by local rank: call and step of its line that was found last */
@@ -92,6 +93,11 @@ struct cs_play {
 	size_t *counts_of;       /* elements of each rank's block, where they are several */
 	size_t *pairs;           /* of alltoallv: play_call.c */
 	char **nodes, **windows; /* memory, by node; windows made at their first use */
+	struct cs_play_kept {
+		char *copy;
+		size_t bytes;
+		uint64_t run;
+	} *kept; /* by node */
 	char *stacks, *shared;   /* of all fibers; what all ranks send and receive, unmoved */
 	uint64_t *heard;
 	struct cs_match any;     /* messages from any source that were not received, and receives:
@@ -148,6 +154,9 @@ void cs_play_wake_node(struct cs_play *play, int node, bool is_active);
 /* At least `bytes` of zeros, of which only what is touched takes memory; NULL: no memory. */
 void *cs_play_zeros(size_t bytes);
 CS_CHECKED enum cs_status cs_play_make_teams(struct cs_play *play);
+/* A copy of memory of the rank's node, of which all its ranks ask for the same one in a run; all
+ * but the first of them find it there. */
+const void *cs_play_keep(struct cs_play_rank *rank, const void *from, size_t bytes);
 void cs_play_drop_teams(struct cs_play *play);
 
 /* --- play_call.c ------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PAGE ((uintptr_t)4096)
 #define TOUCHED ((size_t)32 << 10) /* of a rank's part of its node and of its stack, about */
@@ -143,18 +144,40 @@ cs_play_make_teams(struct cs_play *play)
 	size_t bytes = cs_node_bytes(&like);
 	play->nodes = cs_room_take(nodes, sizeof *play->nodes, &sim->left);
 	play->windows = cs_room_take(nodes, sizeof *play->windows, &sim->left);
+	play->kept = cs_room_take(nodes, sizeof *play->kept, &sim->left);
 	play->heard = cs_room_take(ranks * (size_t)play->shape.ppn_max, sizeof *play->heard,
 				   &sim->left);
 	play->lanes = play->shape.ppn_min < CS_PLAY_LANES ? play->shape.ppn_min : CS_PLAY_LANES;
-	if (!play->nodes || !play->windows || !play->heard || TOUCHED * ranks > sim->left)
+	size_t touched = TOUCHED * ranks;
+	if (cs_colls[play->call->coll].sizes == CS_SIZES_BY_PAIR && nodes > 1)
+		touched += 4 * sizeof(size_t) * ranks * ranks; /* a row and a column of each rank,
+								  * and the copy of both */
+	if (!play->nodes || !play->windows || !play->kept || !play->heard || touched > sim->left)
 		return CS_NO_MEMORY;
-	sim->left -= TOUCHED * ranks;
+	sim->left -= touched;
 	for (size_t node = 0; node < nodes; node++) /* pages come as they are touched */
 		if (!(play->nodes[node] = cs_play_zeros(bytes + PAGE)))
 			return CS_NO_MEMORY;
 	for (int rank = 0; rank < sim->ranks; rank++)
 		make_team(play, rank, &like, bytes);
 	return CS_OK;
+}
+
+const void *
+cs_play_keep(struct cs_play_rank *rank, const void *from, size_t bytes)
+{
+	struct cs_play *play = rank->play;
+	struct cs_play_kept *kept = &play->kept[rank->team.shape.node];
+	if (kept->run == play->runs)
+		return kept->copy;
+	char *copy = bytes > kept->bytes ? realloc(kept->copy, bytes) : kept->copy;
+	if (!copy) {
+		cs_sim_fail(play->sim, CS_NO_MEMORY);
+		cs_play_give_up(rank, "no memory");
+	}
+	*kept = (struct cs_play_kept){ .copy = memcpy(copy, from, bytes), .run = play->runs,
+				       .bytes = bytes > kept->bytes ? bytes : kept->bytes };
+	return copy;
 }
 
 static void
@@ -181,10 +204,12 @@ cs_play_drop_teams(struct cs_play *play)
 	for (int node = 0; node < play->shape.nodes; node++) {
 		free(play->nodes ? play->nodes[node] : NULL);
 		free(play->windows ? play->windows[node] : NULL);
+		free(play->kept ? play->kept[node].copy : NULL);
 	}
 	cs_match_fini(&play->any);
 	free(play->nodes);
 	free(play->windows);
+	free(play->kept);
 	free(play->heard);
 	free(play->shape.local_of);
 	free(play->ranks);

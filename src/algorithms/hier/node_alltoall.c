@@ -407,7 +407,7 @@ take_sizes(struct cs_op *op)
 		return CS_AGAIN;
 	state->largest = line->word[0];
 	state->message = line->word[2];
-	state->send_rows = memcpy(cs_op_memory(op, CS_OP_COPY, bytes), state->shared, bytes);
+	state->send_rows = cs_op_keep(op, state->shared, bytes);
 	state->recv_rows = state->send_rows + rows;
 	cs_node_area_done(node, table_room(op), 1);
 	state->hier.step = 2;
