@@ -105,9 +105,12 @@ struct cs_sim_actor {
 	int64_t polls_until;
 };
 
-/* Times at which a node's card, by direction, and bus are free. */
+/* Times at which a node's card, by direction, and bus are free, and of its messages to and from
+ * others. */
 struct cs_sim_node {
 	int64_t card[CS_SIM_DIRECTIONS], bus;
+	int64_t first, last; /* begin of the first one, end of the last */
+	bool has_messages;
 };
 
 /* Times at which a group's link is free, by direction. */
@@ -179,6 +182,9 @@ void cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor);
 void cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start);
 /* Grows the actor's requests; false: no memory. */
 bool cs_sim_grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted);
+/* A message of the actor's to or from another node begins, or ends. */
+void cs_sim_note_inter(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t begin,
+		       int64_t end);
 /* Starts the message of a send step. */
 void cs_sim_start(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step);
 /* Sends a message that is no request of a plan; `what`: one of CS_MESSAGE_*. */

@@ -110,6 +110,9 @@ cs_play_settle(struct cs_play_rank *rank)
 			cs_sim_fail(sim, sim->added);
 		cs_play_do_steps(rank);
 	}
+	if (rank->owes_plan && sim->nodes[cs_play_actor(rank)->node].has_messages)
+		cs_sim_note_inter(sim, cs_play_actor(rank), sim->time, cs_play_actor(rank)->now);
+	rank->owes_plan = false;
 }
 
 /* Puts work off until it takes as long as a flag, and as a small part of what was done in a row, or
@@ -129,6 +132,13 @@ cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
 		return;
 	rank->row += rank->owed_time;
 	cs_play_settle(rank);
+}
+
+void
+cs_play_do_plan_work(struct cs_play_rank *rank, bool reduces, size_t bytes)
+{
+	rank->owes_plan = true;
+	cs_play_do_work(rank, reduces, bytes);
 }
 
 /* --- what a rank awaits ----------------------------------------------------------------------- */
@@ -347,6 +357,7 @@ begin(struct cs_sim *sim, const int64_t *starts)
 		rank->state = CS_PLAY_STEPS;
 		rank->paid = rank->owed[0] = rank->owed[1] = 0;
 		rank->owed_time = rank->row = 0;
+		rank->owes_plan = false;
 		cs_fiber_drop(rank->fiber);
 		rank->fiber = cs_fiber_make(body, rank, play->stacks + STACK * (size_t)number,
 					    STACK);

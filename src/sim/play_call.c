@@ -140,7 +140,7 @@ add_up(void *out, const void *left, const void *right, size_t count)
 	if (rank->paid >= bytes)
 		rank->paid -= bytes;
 	else
-		cs_play_do_work(rank, true, bytes);
+		cs_play_do_plan_work(rank, true, bytes);
 	for (size_t i = 0; rank->play->options.moves && i < count; i++)
 		to[i] = a[i] + b[i];
 }

@@ -72,6 +72,7 @@ struct cs_play_rank {
 	cs_phase *const *phase; /* after its last turn */
 	size_t owed[2];   /* bytes copied and reduced whose time has not been taken */
 	double owed_time; /* fs */
+	bool owes_plan;   /* some of it is that of a plan between nodes */
 	double row;       /* fs of work since something else took time */
 	size_t paid;      /* bytes of reductions that are to be done, with `moves` */
 	uint64_t *heard;  /* by local rank: call and step of its line that was found last */
@@ -140,6 +141,8 @@ void cs_play_drop_steps(struct cs_play_rank *rank);
 /* Returns when the simulated time is the rank's own. */
 void cs_play_catch_up(struct cs_play_rank *rank);
 void cs_play_do_work(struct cs_play_rank *rank, bool reduces, size_t bytes);
+/* The same of a plan, whose time is that of its messages (result.inter_time). */
+void cs_play_do_plan_work(struct cs_play_rank *rank, bool reduces, size_t bytes);
 /* Takes the time of all work that was put off. */
 void cs_play_settle(struct cs_play_rank *rank);
 /* Ends a run: an error of the program. The rank's fiber does not go on. */

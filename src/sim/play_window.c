@@ -79,6 +79,7 @@ cs_play_land(struct cs_sim *sim, const struct cs_event *event)
 	char *counter = memory + cs_rma_counter_at(like, like->node, message->row, message->number);
 	atomic_fetch_add((_Atomic uint64_t *)(void *)counter, message->growth.by);
 	message->is_on_way = false;
+	cs_sim_note_inter(sim, &sim->actors[event->to], event->last, event->last);
 	cs_play_forget(rank, event->request);
 	cs_play_wake_node(play, node, true);
 }

@@ -288,7 +288,10 @@ receive_keyed(const struct cs_play_seat *seat, struct cs_request *request, int k
 	rank->noise++;
 	struct cs_half mine = { .bytes = bytes, .request = message }, half;
 	int self = cs_play_number(rank);
-	play->sim->actors[self].requests[message] =
+	struct cs_sim_actor *actor = &play->sim->actors[self];
+	if (key >= 0 && actor->node != play->sim->actors[key].node)
+		cs_sim_note_inter(play->sim, actor, actor->now, actor->now);
+	actor->requests[message] =
 		(struct cs_sim_request){ .is_receive = true };
 	if (cs_match_take(&play->any, self, key, false, &half))
 		meet_any(play, self, message, (int)(half.bytes >> FROM_SHIFT), -2 - half.request,
@@ -393,7 +396,7 @@ static bool
 copies(struct cs_wire *wire, size_t bytes)
 {
 	const struct cs_play_seat *seat = seat_of(wire);
-	cs_play_do_work(seat->rank, false, bytes);
+	cs_play_do_plan_work(seat->rank, false, bytes);
 	return is_read(seat);
 }
 

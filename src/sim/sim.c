@@ -174,6 +174,10 @@ judge(struct cs_sim *sim, const int64_t *starts)
 		if (actor->chain > sim->result->rounds)
 			sim->result->rounds = actor->chain;
 	}
+	double apart = 0;
+	for (int node = 0; node < sim->node_count; node++)
+		apart += (double)(sim->nodes[node].last - sim->nodes[node].first);
+	sim->result->inter_time = (int64_t)(apart / sim->node_count + 0.5);
 	const struct cs_match_pair *pair = cs_match_left_over(&sim->match);
 	if (pair)
 		cs_sim_complain(sim, "rank %d sends to rank %d what that never receives",

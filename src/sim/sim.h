@@ -39,6 +39,9 @@ struct cs_sim_result {
 	int64_t time;    /* ps: the last rank's end */
 	uint64_t messages, bytes;             /* of all ranks */
 	uint64_t inter_messages, inter_bytes; /* those between nodes */
+	int64_t inter_time; /* ps, mean of nodes: from the begin of a node's first message to or
+			     * from another one to the end of its last one; of a player's messages
+			     * from any source the ends alone */
 	uint64_t global_messages, global_bytes; /* those between groups of nodes; 0 without groups
 						 */
 	uint32_t rounds; /* messages in the longest chain in which each had to wait for the one

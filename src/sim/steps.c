@@ -137,6 +137,15 @@ depart(struct cs_sim *sim, struct cs_event *event)
 	event->last += is_global ? 0 : latency;
 }
 
+void
+cs_sim_note_inter(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t begin, int64_t end)
+{
+	struct cs_sim_node *node = &sim->nodes[actor->node];
+	node->first = node->has_messages && node->first < begin ? node->first : begin;
+	node->last = later(node->last, end);
+	node->has_messages = true;
+}
+
 /* A message on its way, `request` or what it is; `*last`: when its last byte leaves. True: a queue
  * that its node's ranks share will say when. */
 static bool
@@ -149,6 +158,8 @@ launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, i
 	const struct cs_loggp *cost = &sim->cost[level];
 	bool is_shared = level == CS_INTRA ? model->bus && !sim->eager : model->nic_g ||
 			 model->nic_G;
+	if (level == CS_INTER)
+		cs_sim_note_inter(sim, actor, actor->now, actor->now + cost->o_send);
 	actor->now += actor->now == actor->sends_until
 		      ? cs_loggp_further(cost->o_send, cost->o_send_min) : cost->o_send;
 	actor->sends_until = actor->now;
@@ -249,6 +260,8 @@ receive(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step
 										      step->peer) };
 	struct cs_match *match = match_of(sim, step->bytes);
 	int key = key_of(step->peer, step->stream);
+	if (level_of(sim, rank, step->peer) == CS_INTER)
+		cs_sim_note_inter(sim, actor, actor->now, actor->now);
 	if (cs_match_take(match, rank, key, false, &message))
 		meet(sim, rank, step->peer, &mine, &message);
 	else
@@ -275,6 +288,8 @@ wait_for(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_ste
 		actor->receives_until = actor->now;
 		actor->chain = request->chain > actor->chain ? request->chain : actor->chain;
 	}
+	if (request->level == CS_INTER)
+		cs_sim_note_inter(sim, actor, actor->now, actor->now);
 	return true;
 }
 

@@ -41,9 +41,11 @@ cs_sim_json_result(const struct cs_sim *sim, const struct cs_sim_options *reques
 		   const struct cs_model *model, const struct cs_sim_result *result, bool is_first)
 {
 	begin_result(model, is_first);
-	printf(",\"time_ps\":%" PRId64 ",\"messages\":%" PRIu64 ",\"messages_between_nodes\":%"
-	       PRIu64 ",\"bytes\":%" PRIu64 ",\"bytes_between_nodes\":%" PRIu64, result->time,
-	       result->messages, result->inter_messages, result->bytes, result->inter_bytes);
+	printf(",\"time_ps\":%" PRId64 ",\"time_between_nodes_ps\":%" PRId64
+	       ",\"messages\":%" PRIu64 ",\"messages_between_nodes\":%" PRIu64
+	       ",\"bytes\":%" PRIu64 ",\"bytes_between_nodes\":%" PRIu64, result->time,
+	       result->inter_time, result->messages, result->inter_messages, result->bytes,
+	       result->inter_bytes);
 	if (request->group_nodes)
 		printf(",\"messages_between_groups\":%" PRIu64 ",\"bytes_between_groups\":%" PRIu64,
 		       result->global_messages, result->global_bytes);

@@ -73,6 +73,13 @@ cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *para
 		       cs_bytes_text(size, request->eager));
 }
 
+/* The part of the call's time in which a node has messages to or from others. */
+static double
+share_of(const struct cs_sim_result *result)
+{
+	return result->time ? (double)result->inter_time / (double)result->time : 0;
+}
+
 static void
 print_one(const struct cs_sim_options *request, const size_t *params,
 	  const struct cs_sim_result *result)
@@ -80,6 +87,9 @@ print_one(const struct cs_sim_options *request, const size_t *params,
 	char text[CS_TIME_TEXT];
 	cs_tool_print_algorithm(request, params);
 	printf("  %-22s %s\n", "simulated time", cs_tool_time_text(text, (double)result->time));
+	if (request->call.nodes > 1) /* means of nodes */
+		printf("  %-22s %.0f %%, inside %.0f %%\n", "  between nodes",
+		       100 * share_of(result), 100 - 100 * share_of(result));
 	if (!cs_tool_is_played(request, request->algorithm)) /* or they would lead over lines */
 		printf("  %-22s %" PRIu32 "\n", "rounds", result->rounds);
 	printf("  %-22s %" PRIu64 "\n", "messages", result->messages);
@@ -200,6 +210,9 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 		if (request->is_verbose)
 			fprintf(stderr, "collshim-sim: %s: simulated time exactly %" PRId64 " ps\n",
 				request->models[i].name, result.time);
+		if (request->is_verbose)
+			fprintf(stderr, "collshim-sim: %s: between nodes exactly %" PRId64 " ps\n",
+				request->models[i].name, result.inter_time);
 		if (request->is_verbose && request->group_nodes)
 			fprintf(stderr, "collshim-sim: %s: between groups exactly %" PRIu64
 				" bytes\n", request->models[i].name, result.global_bytes);
