@@ -16,7 +16,7 @@ _collshim_options()
 	collshim-run) echo --profile --compare --report=FILE --html=FILE --json --set=ANY --dry-run \
 		--timeout=ANY --turns=ANY --minutes=ANY --build=DIR --library=FILE --version --help;;
 	collshim-sim) echo --compare --list --version --help --nodes=ANY --ppn=ANY --cyclic \
-		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap \
+		--bytes=ANY --distribution=DISTRIBUTIONS --root=ANY --non-commutative --overlap --alike \
 		--groups=ANY --taper=ANY --eager=ANY "--model=hdr-like|10gbe-like|mt25204|mt23108|cx6-hdr" \
 		--arrivals=PATTERN --calls=ANY --turn-root --seed=ANY --compute=ANY --looks=ANY \
 		--poll=ANY --play "--node-model=epyc|xeon|arm|a64fx" --levels=ANY --json --svg=FILE \

@@ -150,6 +150,8 @@ struct cs_sim {
 	int group_nodes; /* 0: there are none */
 	int group_skipped; /* nodes of the first group that are not there */
 	int64_t taper;
+	enum cs_sim_alike alike;
+	int alike_ppn;
 	/* For one run: */
 	const struct cs_model *model;
 	struct cs_loggp cost[CS_LEVELS]; /* of messages, less the part of copies */

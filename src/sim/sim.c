@@ -67,10 +67,29 @@ cs_sim_destroy(struct cs_sim *sim)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
+void
+cs_sim_set_alike(struct cs_sim *sim, enum cs_sim_alike alike, int ppn)
+{
+	sim->alike = alike;
+	sim->alike_ppn = ppn;
+}
+
+/* A message to another node, as one that comes from another node to this one. */
+static void
+turn_back(const struct cs_sim *sim, struct cs_event *event)
+{
+	int node = event->to / sim->alike_ppn;
+	event->to -= node * sim->alike_ppn;
+	event->from += (sim->alike == CS_ALIKE_XOR ? node : (sim->node_count - node) %
+			sim->node_count) * sim->alike_ppn;
+}
+
 /* A message has arrived: a request's, or a word. */
 static void
-arrive(struct cs_sim *sim, const struct cs_event *event)
+arrive(struct cs_sim *sim, struct cs_event *event)
 {
+	if (sim->alike)
+		turn_back(sim, event);
 	int64_t last = cs_sim_arrive(sim, event);
 	switch (event->request) {
 	case CS_MESSAGE_READY: cs_progress_told(sim, event, last, CS_MEETING_READY); break;
@@ -177,7 +196,12 @@ judge(struct cs_sim *sim, const int64_t *starts)
 	double apart = 0;
 	for (int node = 0; node < sim->node_count; node++)
 		apart += (double)(sim->nodes[node].last - sim->nodes[node].first);
-	sim->result->inter_time = (int64_t)(apart / sim->node_count + 0.5);
+	uint64_t stands_for = sim->alike ? (uint64_t)sim->node_count : 1;
+	sim->result->inter_time = (int64_t)(apart * (double)stands_for / sim->node_count + 0.5);
+	sim->result->messages *= stands_for;
+	sim->result->bytes *= stands_for;
+	sim->result->inter_messages *= stands_for;
+	sim->result->inter_bytes *= stands_for;
 	const struct cs_match_pair *pair = cs_match_left_over(&sim->match);
 	if (pair)
 		cs_sim_complain(sim, "rank %d sends to rank %d what that never receives",

@@ -90,6 +90,9 @@ static const char usage[] =
 	"ranks' messages, copies and\n"
 	"                       idle times over the simulated time\n"
 	"  --json               one algorithm, or --node-model: for programs\n"
+	"  --alike              one algorithm without hierarchy: the ranks of node 0 are "
+	"simulated, and stand for those of all\n"
+	"                       nodes, if each node does the same\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, and how long each rank\n"
@@ -103,7 +106,7 @@ enum {
 	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
 	OPTION_TURN_ROOT, OPTION_SEED, OPTION_COMPUTE, OPTION_LOOKS, OPTION_POLL, OPTION_GROUPS,
 	OPTION_TAPER, OPTION_PLAY,
-	OPTION_NODE_MODEL, OPTION_LEVELS, OPTION_JSON, OPTION_SVG,
+	OPTION_NODE_MODEL, OPTION_LEVELS, OPTION_JSON, OPTION_SVG, OPTION_ALIKE,
 };
 
 static const struct option options[] = {
@@ -134,6 +137,7 @@ static const struct option options[] = {
 	{ "levels", required_argument, NULL, OPTION_LEVELS },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "svg", required_argument, NULL, OPTION_SVG },
+	{ "alike", no_argument, NULL, OPTION_ALIKE },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
 	{ "play", no_argument, NULL, OPTION_PLAY },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
@@ -347,6 +351,12 @@ check_way(const struct cs_sim_options *request)
 	if (request->overlaps && (!(is_hier && is_allgather) || request->plays))
 		return cs_tool_wrong_use("--overlap: expected a hierarchical allgather or "
 					 "allgatherv, as allgather:hier:ring");
+	if (request->is_alike && (is_hier || !request->algorithm || request->arrivals_count ||
+				  request->group_nodes || request->call.is_cyclic || request->svg ||
+				  request->compute.time || request->compute_factor > 0 ||
+				  cs_tool_is_played(request, request->algorithm)))
+		return cs_tool_wrong_use("--alike: expected one algorithm without hierarchy, and "
+					 "no --arrivals, --compute, --cyclic, --groups or --svg");
 	if (request->eager && (is_hier || !request->algorithm))
 		return cs_tool_wrong_use("--eager: expected one algorithm without hierarchy, as "
 					 "allgather:recursive-doubling");
@@ -434,6 +444,7 @@ read_option(int option, struct cs_sim_options *request)
 	case OPTION_NON_COMMUTATIVE: call->is_commutative = false; break;
 	case OPTION_PLAY: request->plays = true; break;
 	case OPTION_OVERLAP: request->overlaps = true; break;
+	case OPTION_ALIKE: request->is_alike = true; break;
 	case OPTION_EAGER: return read_number("eager", optarg, 1, (size_t)1 << 40, &request->eager);
 	case OPTION_ARRIVALS: return read_arrivals(optarg, request);
 	case OPTION_CALLS:

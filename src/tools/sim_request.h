@@ -37,7 +37,8 @@ struct cs_sim_options {
 	size_t eager;
 	int group_nodes, group_first; /* of a group of nodes, 0: none; of the first one */
 	int64_t taper;   /* of a group's link, in 1 / CS_SIM_TAPER */
-	bool compares, lists, is_verbose, has_root, has_bytes, overlaps, plays;
+	bool compares, lists, is_verbose, has_root, has_bytes, overlaps, plays,
+		is_alike;
 	int model_count;
 	struct cs_model models[CS_REQUEST_MODELS];
 	int arrivals_count; /* 0: all ranks come at once, and that is not asked about */

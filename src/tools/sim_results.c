@@ -67,7 +67,8 @@ cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *para
 		if (cs_tool_has_effect(request->algorithm, i,
 				       cs_tool_is_played(request, request->algorithm)))
 			printf(":%s=%s", known[i].name, cs_bytes_text(size, params[i]));
-	puts(request->overlaps ? ", copies out overlap messages" : "");
+	puts(request->overlaps ? ", copies out overlap messages" :
+	     request->is_alike ? ", node 0 for all" : "");
 	if (request->eager)
 		printf("  %-22s up to %s, inside a node all\n", "messages copied",
 		       cs_bytes_text(size, request->eager));
@@ -183,7 +184,7 @@ cs_request_simulate(const struct cs_sim_options *request, struct cs_sim_call *ca
 		return cs_tool_wrong_use("%s: %s", request->what, reason);
 	bool is_played = cs_tool_is_played(request, request->algorithm);
 	struct cs_sim_watch watch = { .context = NULL };
-	bool watches = request->is_verbose && !is_played &&
+	bool watches = request->is_verbose && !is_played && !request->is_alike &&
 		       cs_tool_watch_waits(&watch, call->ranks);
 	if (request->is_json)
 		cs_sim_json_begin(request, call, params);

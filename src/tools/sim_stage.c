@@ -78,12 +78,13 @@ add_turned(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorit
 
 static enum cs_status
 add_flat(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm,
-	 size_t guessed, size_t memory)
+	 size_t guessed, const struct cs_sim_options *request)
 {
-	enum cs_status status = guessed > memory ? CS_NO_MEMORY : CS_OK;
-	if (status == CS_OK && algorithm->is_turned)
+	int simulated = request->is_alike ? call->ppn : call->ranks;
+	enum cs_status status = guessed > request->memory ? CS_NO_MEMORY : CS_OK;
+	if (status == CS_OK && algorithm->is_turned && !request->is_alike)
 		return add_turned(sim, call, algorithm);
-	for (int rank = 0; status == CS_OK && rank < call->ranks; rank++) {
+	for (int rank = 0; status == CS_OK && rank < simulated; rank++) {
 		struct cs_plan plan;
 		status = build(call, algorithm, rank, &plan);
 		if (status == CS_OK)
@@ -91,6 +92,61 @@ add_flat(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm
 		cs_plan_fini(&plan);
 	}
 	return status;
+}
+
+/* The rank of node 0 for which the other one stands in that node. */
+static int
+back_at_0(const struct cs_sim_call *call, int rank, int node, enum cs_sim_alike alike)
+{
+	if (alike == CS_ALIKE_XOR)
+		return rank ^ (node * call->ppn);
+	return (rank + (call->nodes - node) * call->ppn) % call->ranks;
+}
+
+/* Do two ranks do the same, one on node 0 and one on that node? Copies only all together. */
+static bool
+is_twin(const struct cs_sim_call *call, const struct cs_plan *at_0, const struct cs_plan *there,
+	int node, enum cs_sim_alike alike)
+{
+	struct cs_walk walks[] = { { .plan = at_0 }, { .plan = there } };
+	struct cs_step steps[2];
+	bool are_left[2];
+	size_t copied[2] = { 0 };
+	do {
+		for (int i = 0; i < 2; i++)
+			while ((are_left[i] = cs_walk_next(&walks[i], &steps[i])) &&
+			       steps[i].kind == CS_STEP_COPY)
+				copied[i] += steps[i].bytes;
+		if (are_left[0] != are_left[1])
+			return false;
+		bool is_message = are_left[0] && steps[0].kind <= CS_STEP_RECV;
+		if (are_left[0] && (steps[0].kind != steps[1].kind ||
+				    (steps[0].kind != CS_STEP_WAIT &&
+				     steps[0].bytes != steps[1].bytes)))
+			return false;
+		if (is_message && steps[0].peer != back_at_0(call, steps[1].peer, node, alike))
+			return false;
+	} while (are_left[0]);
+	return copied[0] == copied[1];
+}
+
+/* Are the nodes alike, by the first and the last rank of some? */
+static bool
+are_alike(struct cs_sim_call *call, const struct cs_algorithm *algorithm, enum cs_sim_alike alike)
+{
+	const int nodes[] = { 1, call->nodes / 2, call->nodes - 1 };
+	bool are_so = alike == CS_ALIKE_TURNED ||
+		      (!(call->nodes & (call->nodes - 1)) && !(call->ppn & (call->ppn - 1)));
+	for (int i = 0; are_so && i < 6; i++) {
+		struct cs_plan plans[2] = { { .count = 0 } };
+		int node = nodes[i / 2], local = i % 2 * (call->ppn - 1);
+		are_so = build(call, algorithm, local, &plans[0]) == CS_OK &&
+			 build(call, algorithm, node * call->ppn + local, &plans[1]) == CS_OK &&
+			 is_twin(call, &plans[0], &plans[1], node, alike);
+		cs_plan_fini(&plans[0]);
+		cs_plan_fini(&plans[1]);
+	}
+	return are_so;
 }
 
 static size_t
@@ -170,6 +226,15 @@ cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 		snprintf(reason, CS_REASON_TEXT, "cannot serve: %s", need);
 		return NULL;
 	}
+	enum cs_sim_alike alike = CS_ALIKE_NOT;
+	call->problem.params = params;
+	if (request->is_alike && call->nodes > 1)
+		alike = are_alike(call, algorithm, CS_ALIKE_TURNED) ? CS_ALIKE_TURNED
+								    : CS_ALIKE_XOR;
+	if (alike == CS_ALIKE_XOR && !are_alike(call, algorithm, alike)) {
+		snprintf(reason, CS_REASON_TEXT, "its nodes are not alike");
+		return NULL;
+	}
 	if (cs_tool_is_played(request, algorithm))
 		return play(request, call, algorithm, params, reason);
 	size_t guessed = 0;
@@ -177,11 +242,12 @@ cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 	if (status == CS_OK) {
 		cs_sim_join_work(sim);
 		cs_sim_copy_messages(sim, request->eager);
-		call->problem.params = params;
+		cs_sim_set_alike(sim, alike, call->ppn);
 		guessed = algorithm->inner ? 0 : guess(sim, call, algorithm);
+		guessed /= request->is_alike ? (size_t)call->nodes : 1;
 		status = algorithm->inner
 			 ? add_hier(sim, call, algorithm, params, request->overlaps)
-			 : add_flat(sim, call, algorithm, guessed, request->memory);
+			 : add_flat(sim, call, algorithm, guessed, request);
 	}
 	if (status == CS_OK)
 		return grouped(sim, request, reason);
