@@ -81,8 +81,7 @@ struct cs_slot_range {
 	uint64_t uses;  /* in all, or CS_USES_UNKNOWN */
 	uint64_t next;  /* uses so far */
 	uint64_t done;  /* area: uses that this rank is done with */
-	uint64_t after; /* done value from which on any of the slots may be written; 0: each has its
-			 * own */
+	uint64_t after; /* done value that frees all of the slots; 0: each has its own */
 };
 #define CS_USES_UNKNOWN UINT64_MAX
 
@@ -99,10 +98,10 @@ struct cs_node {
 	void *table; /* CS_NODE_TABLE bytes, by local rank 0 before the first call; NULL: none */
 	struct cs_node_facts facts;
 	bool is_readable; /* single copy works between all local ranks, as agreed */
+	int readers; /* most of one rank's memory at once, by single copy; 0: any number */
 	uint64_t key; /* of processes and shape, for shm/pool.h; 0: not known */
 	int64_t only_cpu; /* the only CPU this process may use; -1: several */
-	int same_core[CS_MAX_SAME_CORE], same_core_count; /* other local ranks with that only CPU,
-							   * as far as there is room */
+	int same_core[CS_MAX_SAME_CORE], same_core_count; /* other local ranks with that only CPU */
 
 	/* Private to this process. */
 	const struct cs_node_watch *watch; /* with CS_NODE_WATCHED */
@@ -126,9 +125,8 @@ struct cs_node {
 	/* Choices of how others read large blocks of ours */
 	struct cs_copy_choice choice[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES];
 	struct cs_readable readable; /* blocks that others can read */
-	uint64_t backoff_until,
-		backoff_for; /* nothing is offered before that call, after a request for help; calls
-			      * of that pause */
+	uint64_t backoff_until, backoff_for; /* nothing is offered before that call, after a request
+					      * for help; calls of that pause */
 	unsigned short_gets; /* since the last measured one */
 	unsigned small_mapped;     /* CS_SMALL_BIT and the like of what is mapped */
 	uint64_t shared_slot;      /* slot that pieces are cut from; CS_SLOT_SMALL: none */
@@ -560,8 +558,10 @@ cs_node_all_done(struct cs_node_op *op)
 /* Copies `bytes` at `remote` in the memory of local rank `local` to `to` (single copy). Only if the
  * team has agreed that it works (cs_node_probe_cma), and of memory that `local` has offered in this
  * call, in which it waits until all are done (cs_node_all_done). If the kernel refuses, the data is
- * read into shared memory first, or, if it cannot be read at all, copied there by `local`. */
+ * read into shared memory first, or, if it cannot be read at all, copied there by `local`. Waits
+ * while node->readers others read there: is it crowded, with op->awaited the end of a turn? */
 void cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes);
+bool cs_node_is_crowded(struct cs_node_op *op, int local);
 
 /* Offers `bytes` at `memory` to be read by single copy in the call that begins next. False: others
  * likely cannot read it, or have asked for help lately. */
@@ -574,15 +574,15 @@ bool cs_node_single_copy_by_calls(struct cs_node_op *op, unsigned pattern, size_
 /* Number of copies of a large block, for the choice by copies, of each owner. If each rank has a
  * core, the busiest owner copies `copies_in` blocks into slots while the busiest reader copies
  * `copies_out` out of them. If they share cores, a block is copied in once and `readers` times out,
- * one after the other. Single copy: the owner waits for its readers, too. */
+ * one after the other. Single copy: the owner waits for its readers, too, and `turns` of a tree of
+ * readers follow each other. */
 struct cs_copy_cost {
 	int reader; /* local rank; -1: all */
-	unsigned copies_in, copies_out, readers;
+	unsigned copies_in, copies_out, readers, turns; /* turns 0: all read at once */
 };
 bool cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes,
 				   const struct cs_copy_cost *cost);
-/* The readers' copies, measured: of a whole block, as cs_node_read, or of `bytes` of a block out of
- * another rank's slot. */
+/* The readers' copies, measured: of a whole block, or of `bytes` of one out of a rank's slot. */
 void cs_node_get_single_copy(struct cs_node_op *op, unsigned pattern, int local, void *to,
 			     uint64_t remote, size_t bytes);
 void cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, void *to,

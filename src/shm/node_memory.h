@@ -106,6 +106,8 @@ struct cs_rank_head {
 	char few[CS_FEW][CS_SMALL];
 	_Alignas(CS_APART) struct cs_copy_choice_words choice;
 	struct cs_copy_request copy_request;
+	/* Turns of others at this rank's memory by single copy: begun, and over. */
+	_Alignas(CS_APART) _Atomic uint64_t turns, turns_over;
 	/* By operation, if a report is wanted: shm/arrived.h. */
 	_Alignas(CS_APART) _Atomic uint64_t arrived[CS_LINES];
 	struct cs_stall_record stall;

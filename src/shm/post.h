@@ -36,7 +36,8 @@ struct cs_post {
 	size_t chunk;  /* bytes of a block in a round */
 	size_t pieces; /* rounds that share a slot of the ring, side by side; 0: one */
 	size_t span;   /* bytes of a single round */
-	size_t stride; /* bytes from one reader's block to the next; 0: one for all */
+	size_t stride; /* bytes from one reader's block to the next; 0: one for all; by single copy
+			* of one for all the fan-out of their tree (algorithms/node/bcast.h) */
 	uint64_t address; /* single copy: of one block for all; 0: each has its own */
 	/* Progress: */
 	uint64_t posted, number; /* rounds published; slot number for the line */

@@ -82,15 +82,56 @@ read_otherwise(struct cs_node_op *op, int local, char *to, uint64_t remote, size
 	}
 }
 
+static void
+get(struct cs_node_op *op, int local, char *to, uint64_t remote, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	int saved = errno;
+	size_t got = 0;
+	if (cs_node_is_watched(op))
+		node->watch->read(op, local, bytes);
+	else if ((got = cs_cma_get((pid_t)cs_node_rank(node, local)->pid, to, remote, bytes)) <
+		 bytes)
+		read_otherwise(op, local, to + got, remote + got, bytes - got);
+	errno = saved;
+}
+
+static bool
+has_turns(const struct cs_node *node)
+{
+	return node->readers && node->shape.size - 1 > node->readers;
+}
+
+bool
+cs_node_is_crowded(struct cs_node_op *op, int local)
+{
+	struct cs_rank_head *owner = cs_node_rank(op->node, local);
+	if (!has_turns(op->node))
+		return false;
+	uint64_t over = atomic_load(&owner->turns_over);
+	op->awaited = (struct cs_awaited){ .local = CS_AWAITS_FLAG, .of = local, .tag = over + 1,
+					   .flag = &owner->turns_over };
+	return atomic_load(&owner->turns) - over >= (uint64_t)op->node->readers;
+}
+
+/* Readers come in turns, first come, first served: each reader more makes each page cost all of
+ * them more, and from some on more than its copy (topo/node_cost.h: cs_node_readers). */
 void
 cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes)
 {
 	struct cs_node *node = op->node;
-	int saved = errno;
-	size_t got = cs_cma_get((pid_t)cs_node_rank(node, local)->pid, to, remote, bytes);
-	if (got < bytes)
-		read_otherwise(op, local, (char *)to + got, remote + got, bytes - got);
-	errno = saved;
+	struct cs_rank_head *owner = cs_node_rank(node, local);
+	uint64_t most = (uint64_t)node->readers;
+	if (has_turns(node)) {
+		uint64_t turn = atomic_fetch_add(&owner->turns, 1);
+		cs_node_wait(op, local, &owner->turns_over, turn < most ? 0 : turn + 1 - most);
+	}
+	get(op, local, to, remote, bytes);
+	if (has_turns(node)) {
+		atomic_fetch_add(&owner->turns_over, 1);
+		if (atomic_load_explicit(&node->head->sleepers, memory_order_relaxed))
+			cs_wait_wake(&owner->turns_over);
+	}
 }
 
 /* Loads a byte of each page, so that the program's handler unprotects protected pages, and has
@@ -275,10 +316,11 @@ cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t by
 				     policy->ps_per_byte[policy->trial.serving];
 		uint64_t copies_out = out * ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT,
 						     first, last);
-		uint64_t reads = out * ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, first,
+		uint64_t gets = is_in_turn || !cost->turns ? out : cost->turns;
+		uint64_t reads = gets * ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, first,
 						      last);
 		uint64_t larger = copies_in > copies_out ? copies_in : copies_out;
-		uint64_t waits = out * cs_facts_hop_ns(&node->facts) * 1000 / bytes;
+		uint64_t waits = gets * cs_facts_hop_ns(&node->facts) * 1000 / bytes;
 		const struct cs_trial_times times = {
 			.way = { [CS_COPY_IN_COPY_OUT] = !copies_out ? 0 : is_in_turn
 				 ? copies_in + copies_out : larger,

@@ -325,6 +325,7 @@ run_make(struct run *run, const struct setting *setting)
 		run->parts[rank] = calloc((size_t)setting->calls, sizeof *run->parts[rank]);
 		assert_non_null(run->parts[rank]);
 		run->world.teams[rank].has_cma = setting->has_cma;
+		run->world.teams[rank].node.readers = (int)(setting->seed % 4);
 	}
 	for (int call = 0; call < setting->calls; call++)
 		spec_make(run, &run->specs[call], setting->algorithms

@@ -2,7 +2,8 @@
  * these: counted in calls of up to 192 virtual ranks, by where the line's writer is. */
 #include "unit.h"
 
-#include "algorithms/algorithm.h"
+#include "virtual_node.h"
+
 #include "algorithms/counted.h"
 #include "algorithms/node/tree.h"
 #include "base/fake_levels.h"
@@ -10,7 +11,7 @@
 
 #include <stdlib.h>
 
-#define MOST 192
+#define MOST VIRTUAL_MOST
 #define LINE 64 /* bytes, as on most machines */
 
 enum { SAME_CACHE, SAME_PACKAGE, FAR, DISTANCES };
@@ -20,10 +21,7 @@ static int package[MOST], cache[MOST];
 static void
 make_levels(struct cs_levels *levels, const char *text, int ranks)
 {
-	assert_true(cs_fake_levels_are(text));
-	for (int local = 0; local < ranks; local++)
-		cs_fake_levels_of(text, local, &package[local], &cache[local]);
-	assert_true(cs_levels_init(levels, ranks, package, cache));
+	virtual_levels(levels, text, ranks, package, cache);
 }
 
 static int
@@ -250,9 +248,7 @@ TEST(unknown_places_are_one_group)
 /* --- lines that are read ---------------------------------------------------------------------- */
 
 static struct {
-	struct cs_team *teams;
-	struct cs_op *ops;
-	char *memory;
+	struct virtual_node virtual;
 	int ranks;
 	bool seen[MOST][MOST][3]; /* reader, writer, step */
 	uint64_t lines[DISTANCES], by_rank[MOST];
@@ -290,7 +286,7 @@ static uint64_t
 lines_of(int reader, int writer, uint64_t step)
 {
 	struct cs_tree tree;
-	const struct cs_levels *levels = &node.teams[0].shape.levels;
+	const struct cs_levels *levels = &node.virtual.teams[0].shape.levels;
 	if (node.coll == CS_ALLTOALL && step == 1)
 		return lines_for((size_t)group_size(levels, levels->place[reader]) * node.each);
 	if (node.coll == CS_ALLTOALL)
@@ -331,40 +327,17 @@ send(struct cs_node_op *op, const struct cs_problem *problem)
 static const struct cs_node_watch watch = { .told = told, .work = work, .between = send };
 
 static void
-take_nothing(void)
-{
-}
-
-static const struct cs_host quiet = { .progress = take_nothing };
-
-static void
 make_node(const char *text, int ranks)
 {
-	struct cs_node_shape shape = { .size = ranks, .slots = 1, .slot_bytes = 4096, .spin = 1,
-				       .yields = 1 };
-	size_t bytes = cs_node_bytes(&shape);
+	virtual_make(&node.virtual, text, ranks, 4096, &watch);
+	memcpy(package, node.virtual.package, sizeof package);
+	memcpy(cache, node.virtual.cache, sizeof cache);
 	node.ranks = ranks;
-	node.teams = calloc((size_t)ranks, sizeof *node.teams);
-	node.ops = calloc((size_t)ranks, sizeof *node.ops);
-	node.memory = aligned_alloc(CS_SEGMENT_HEADER, (bytes / CS_SEGMENT_HEADER + 1) *
-				    CS_SEGMENT_HEADER);
-	memset(node.memory, 0, bytes);
 	memset(node.seen, 0, sizeof node.seen);
 	memset(node.lines, 0, sizeof node.lines);
 	memset(node.by_rank, 0, sizeof node.by_rank);
-	for (int rank = 0; rank < ranks; rank++) {
-		struct cs_team *team = &node.teams[rank];
-		struct cs_segment segment = { .bytes = bytes, .fd = -1, .base = node.memory };
-		shape.local = rank;
-		cs_node_init(&team->node, &shape, &segment, &quiet);
-		cs_node_init_own(&team->node);
-		team->node.watch = &watch;
-		team->shape = (struct cs_shape){ .rank = rank, .ranks = ranks,
-						 .nodes = 1 + node.is_of_several,
-						 .local = rank, .locals = ranks };
-		team->lane = rank ? CS_LANES : 0;
-		make_levels(&team->shape.levels, text, ranks);
-	}
+	for (int rank = 0; rank < ranks; rank++)
+		node.virtual.teams[rank].shape.nodes = 1 + node.is_of_several;
 }
 
 /* One call of all ranks, whose lines are counted: in chance's order, but seeded. */
@@ -372,52 +345,40 @@ static void
 call(enum cs_coll coll, size_t each)
 {
 	const struct cs_algorithm *algorithm =
-		cs_algorithm_by_name(coll, node.is_of_several ? "hier:host" : "hier:levels"),
-		*between = cs_algorithm_by_name(coll, "dissemination");
-	struct cs_op_memory *idle = NULL;
+		cs_algorithm_by_name(coll, node.is_of_several ? "hier:host" : "hier:levels");
 	size_t params[CS_MAX_PARAMS];
 	char *data = calloc((size_t)node.ranks + 1, each + 1);
+	const struct cs_call made = { .coll = coll, .bytes = each,
+				      .send = { .base = data, .each = each },
+				      .recv = { .base = data, .each = each },
+				      .reduction = { .unit = 1 }, .count = each };
 	int left = node.ranks;
 	bool is_over[MOST] = { false };
 	uint64_t random = 1;
-	assert_non_null(algorithm);
-	for (int i = 0; i < CS_MAX_PARAMS; i++)
-		params[i] = algorithm->params[i].fallback;
+	virtual_params(params, algorithm);
 	node.each = each;
 	node.coll = coll;
 	for (int rank = 0; rank < node.ranks; rank++) {
-		struct cs_op *op = &node.ops[rank];
-		node.teams[rank].idle = &idle;
-		op->call = (struct cs_call){ .coll = coll, .bytes = each,
-					     .send = { .base = data, .each = each },
-					     .recv = { .base = data, .each = each },
-					     .reduction = { .unit = 1 }, .count = each };
-		cs_op_join(op, &node.teams[rank], cs_call_signature(coll, 0));
-		op->node.extras = CS_NODE_WATCHED;
-		op->between = node.is_of_several ? between : NULL;
-		algorithm->run(op, params);
+		node.virtual.ops[rank].between =
+			node.is_of_several ? cs_algorithm_by_name(coll, "dissemination") : NULL;
+		virtual_begin(&node.virtual, rank, algorithm, params, &made);
 	}
 	for (long turns = 0; left && turns < 10000000; turns++) {
 		int rank = (int)random_below(&random, (uint32_t)node.ranks);
-		if (is_over[rank] || cs_op_step(&node.ops[rank]) == CS_AGAIN)
+		if (is_over[rank] || cs_op_step(&node.virtual.ops[rank]) == CS_AGAIN)
 			continue;
 		is_over[rank] = true;
-		cs_op_fini(&node.ops[rank]);
+		virtual_end(&node.virtual, rank);
 		left--;
 	}
 	assert_int_equal(left, 0);
-	cs_op_memory_free(&idle);
 	free(data);
 }
 
 static void
 drop_node(void)
 {
-	for (int rank = 0; rank < node.ranks; rank++)
-		cs_levels_fini(&node.teams[rank].shape.levels);
-	free(node.teams);
-	free(node.ops);
-	free(node.memory);
+	virtual_drop(&node.virtual);
 }
 
 static void
@@ -469,16 +430,16 @@ expect_two_lines_for_each_rank(void)
 			bool is_new[1024], is_new_package[1024];
 			uint64_t caches = 0, packages = 0;
 			make_node(texts[i], ranks);
-			if (node.teams[0].shape.levels.count < 2) { /* flat */
+			if (node.virtual.teams[0].shape.levels.count < 2) { /* flat */
 				drop_node();
 				continue;
 			}
 			call(CS_BARRIER, 0);
 			for (int rank = 0; rank < ranks; rank++)
 				assert_in_range(node.by_rank[rank], 1, CS_LEVEL_MOST *
-						node.teams[0].shape.levels.count);
+						node.virtual.teams[0].shape.levels.count);
 			assert_in_range(node.by_rank[0], 1,
-					most_of_a_rank(&node.teams[0].shape.levels));
+					most_of_a_rank(&node.virtual.teams[0].shape.levels));
 			memset(is_new, 1, sizeof is_new);
 			memset(is_new_package, 1, sizeof is_new_package);
 			for (int local = 0; local < ranks; local++) {
@@ -520,7 +481,7 @@ TEST(alltoalls_read_a_rank_once_for_each_group)
 		for (int ranks = 2; ranks <= MOST; ranks += ranks < 20 ? 1 : 43) {
 			uint64_t wanted[DISTANCES] = { 0 };
 			make_node(texts[i], ranks);
-			const struct cs_levels *levels = &node.teams[0].shape.levels;
+			const struct cs_levels *levels = &node.virtual.teams[0].shape.levels;
 			bool is_flat = levels->count < 2;
 			for (int to = 0; to < ranks; to++) {
 				int first = levels->first[0][to], end = levels->end[0][to];

@@ -38,12 +38,25 @@ is_read(struct cs_op *op, size_t single_copy_from)
 {
 	struct cs_call *call = &op->call;
 	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1,
-					   .readers = (unsigned)op->team->shape.ranks - 1 };
+					   .readers = (unsigned)op->team->shape.ranks - 1,
+					   .turns = cs_node_bcast_turns(&op->team->node) };
 	bool is_shared = cs_op_may_single_copy(op) &&
 			 cs_shared_find(call->recv.base, call->bytes).file;
 	return (cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) || is_shared) &&
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
+
+/* Phase: waits until no rank reads our memory. */
+static enum cs_status
+be_read(struct cs_op *op)
+{
+	const struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
+	if (!exchange->post.stride)
+		return cs_rounds_be_read(op);
+	return cs_node_bcast_is_read(op, op->call.root, exchange->post.stride) ? CS_OK : CS_AGAIN;
+}
+
+static cs_phase *const bcast_root[] = { cs_rounds_open, cs_rounds_post, be_read, NULL };
 
 static __attribute__((noinline)) void
 node_root(struct cs_op *op, size_t wanted_chunk, size_t single_copy_from)
@@ -54,10 +67,12 @@ node_root(struct cs_op *op, size_t wanted_chunk, size_t single_copy_from)
 	/* Many non-blocking ones share a slot, rather than that pieces follow each other. */
 	bool is_piece = op->node.extras & CS_OP_NONBLOCKING && chunk < call->bytes &&
 			cs_node_is_cut(&op->node, call->bytes);
-	cs_rounds_init(op, is_piece ? call->bytes : chunk, NULL);
+	struct cs_rounds *exchange = cs_rounds_init(op, is_piece ? call->bytes : chunk, NULL);
 	cs_rounds_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline &&
 			      is_read(op, single_copy_from), true);
-	cs_rounds_start(op, cs_rounds_post_only, 0);
+	if (exchange->post.way == CS_POST_SINGLE_COPY)
+		exchange->post.stride = cs_node_bcast_fan(&op->team->node);
+	cs_rounds_start(op, bcast_root, 0);
 }
 
 static void
@@ -87,8 +102,8 @@ static void
 open_reader(struct cs_op *op, size_t wanted_chunk)
 {
 	*CS_OP_STATE(struct cs_node_reader, op) =
-		(struct cs_node_reader){ .from = op->call.root, .chunk = piece_of(op->team,
-										  wanted_chunk) };
+		(struct cs_node_reader){ .from = op->call.root, .passes_on = true,
+					 .chunk = piece_of(op->team, wanted_chunk) };
 }
 
 /* Read on one node, where local ranks are ranks. */

@@ -1,15 +1,46 @@
 /* node/bcast.h — reader of a broadcast that another rank of its node has posted (shm/post.h) as one
- * block for all. */
+ * block for all.
+ *
+ * By single copy, if there are more readers than may read one rank's memory at once (node->readers,
+ * k of them), the ranks are a tree: the root's k children read the root's memory, theirs read what
+ * these have got, and so on. So ceil(log_k p) or so copies follow each other. */
 #ifndef CS_ALGORITHMS_NODE_BCAST_H
 #define CS_ALGORITHMS_NODE_BCAST_H
 
 #include "algorithms/op.h"
+#include "shm/post.h"
 
 struct cs_node_reader {
 	int from;            /* local rank that has posted it */
 	size_t chunk, limit; /* bytes of a piece; that may be written */
 	uint64_t round;      /* rounds that have been read */
+	/* In a tree of readers: */
+	bool passes_on; /* with children, from which the caller keeps its own line; else it reads
+			 * the root's memory */
+	size_t fan;
+	struct cs_post post; /* for the children */
 };
+
+/* Fan-out of the tree in which a root's memory is read; 0: all read the root's. */
+static inline size_t
+cs_node_bcast_fan(const struct cs_node *node)
+{
+	return node->readers < node->shape.size - 1 ? (size_t)node->readers : 0;
+}
+
+/* Copies that follow each other in that tree; 0: there is none. */
+static inline unsigned
+cs_node_bcast_turns(const struct cs_node *node)
+{
+	unsigned turns = 0;
+	size_t fan = cs_node_bcast_fan(node);
+	for (size_t reached = 1, row = 1; fan && reached < (size_t)node->shape.size; turns++)
+		reached += row *= fan;
+	return turns;
+}
+
+/* Have the own children read this rank's memory? Else op->node.awaited is set. */
+bool cs_node_bcast_is_read(struct cs_op *op, int root, size_t fan);
 
 /* Bytes of a piece of a pipeline: about sqrt(n * 2h), a power of two, where n is what the ring
  * holds and h what a core copies in a hop. n bytes in pieces of c take (n / c) * 2h + c beyond

@@ -126,13 +126,13 @@ cs_rank_order_scan(struct cs_op *op, const struct cs_reduction *reduction, void 
 		reduce_left_local(op, reduction, out, from, n, count);
 }
 
-/* Read operands in other ranks' memory piece by piece. */
+/* Read operands in other ranks' memory piece by piece, each rank the next one's first. */
 static __attribute__((noinline)) void
 reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 	      const struct cs_operand *parts, size_t remotes, size_t count)
 {
 	struct cs_team *team = op->team;
-	int locals = team->node.shape.size;
+	int locals = team->node.shape.size, self = team->node.shape.local;
 	size_t unit = reduction->unit,
 	       bytes = cs_facts_single_copy(&team->node.facts, CALLS_AT_ONCE),
 	       slot = team->node.shape.slot_bytes;
@@ -143,7 +143,8 @@ reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 		size_t now = count - done < at_once ? count - done : at_once;
 		char *next = room;
 		const void *from[locals];
-		for (int local = 0; local < locals; local++) {
+		for (int i = 1; i <= locals; i++) {
+			int local = (self + i) % locals;
 			if (parts[local].mapped) {
 				from[local] = parts[local].mapped + done * unit;
 				continue;

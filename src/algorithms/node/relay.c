@@ -62,6 +62,13 @@ open_relay(struct cs_op *op)
 		/* A root with another, short size goes another way. */
 		relay->reads_flat = relay->from == op->call.root &&
 				    (sent <= CS_INLINE || line->word[0] != CS_POST_RING);
+		/* Ranks that read along a tree wait for this one's line, and then read the
+		 * root's memory. */
+		if (relay->reads_flat && sent > CS_INLINE && cs_post_is_single_copy(line) &&
+		    !relay->has_readers) {
+			relay->has_readers = true;
+			cs_post_reserve(node, &relay->post, op->node.extras & CS_OP_NONBLOCKING);
+		}
 		relay->limit = cs_node_bcast_limit(op, line);
 	}
 	relay->rounds = relay->post.rounds = cs_chunks_rounds(sent, relay->chunk);

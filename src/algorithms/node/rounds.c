@@ -177,14 +177,16 @@ open_round(struct cs_op *op, struct cs_rounds *exchange)
 	exchange->is_open = true;
 }
 
-/* Has this local rank published the round, or no bytes for it? */
+/* Has this local rank published the round, or no bytes for it? If its memory is to be read, may one
+ * more rank do so? */
 static bool
 is_there(struct cs_op *op, const struct cs_rounds *exchange, int local,
 	 const struct cs_line *line)
 {
 	uint64_t round = exchange->taken;
-	return !round || cs_post_is_single_copy(line) ||
-	       round * exchange->post.chunk >= cs_line_bytes(line) ||
+	if (cs_post_is_single_copy(line))
+		return round || !cs_node_is_crowded(&op->node, local);
+	return !round || round * exchange->post.chunk >= cs_line_bytes(line) ||
 	       cs_node_look(&op->node, local, round + 1);
 }
 

@@ -4,6 +4,7 @@
 #include "base/fake_levels.h"
 #include "base/log.h"
 #include "comm/engine.h"
+#include "topo/node_cost.h"
 
 #include <stdlib.h>
 
@@ -89,6 +90,7 @@ cs_team_learn_levels(struct cs_team *team)
 	if (!cs_levels_init(levels, locals, package, cache))
 		cs_team_out_of_memory("the levels of ranks", locals);
 	cs_levels_price(levels, package, cache, site ? site : &kind->model, kind->shape.cache);
+	team->node.readers = cs_node_readers(site ? site : &kind->model);
 	free(package);
 	if (cs_node_agree(&team->node, cs_levels_digest(levels) >> 17))
 		return;
