@@ -242,22 +242,28 @@ in_use(const char *root, const struct cs_cgroup_folder *group)
 	return used > idle ? used - idle : 0;
 }
 
+/* A group of cgroup v1. False: it knows that no group around it has a limit. */
+static bool
+look_at_v1(struct cs_headroom *headroom, const struct cs_cgroup_folder *group, const char *root)
+{
+	uint64_t limit = 0, least = 0;
+	bool has_limit = read_number(root, group->path, "memory.limit_in_bytes", &limit);
+	/* Includes the limits of the groups around it, which a container may not see. */
+	bool knows = read_line(root, group->path, "memory.stat", "hierarchical_memory_limit",
+			       &least);
+	if (knows && least < NO_LIMIT) {
+		limit = has_limit && limit < least ? limit : least;
+		has_limit = true;
+	}
+	if (has_limit)
+		narrow(headroom, CS_LIMIT_V1, limit, in_use(root, group));
+	return has_limit || !knows;
+}
+
 static void
-look_at_group(struct cs_headroom *headroom, const struct cs_cgroup_folder *group, const char *root)
+look_at_v2(struct cs_headroom *headroom, const struct cs_cgroup_folder *group, const char *root)
 {
 	uint64_t limit = 0, high = 0;
-	if (group->is_v1) {
-		bool has_limit = read_number(root, group->path, "memory.limit_in_bytes", &limit);
-		/* Includes the limits of the groups around it, which a container may not see. */
-		if (read_line(root, group->path, "memory.stat", "hierarchical_memory_limit",
-			      &high) && high < NO_LIMIT) {
-			limit = has_limit && limit < high ? limit : high;
-			has_limit = true;
-		}
-		if (has_limit)
-			narrow(headroom, CS_LIMIT_V1, limit, in_use(root, group));
-		return;
-	}
 	bool has_max = read_number(root, group->path, "memory.max", &limit);
 	bool has_high = read_number(root, group->path, "memory.high", &high);
 	if (!has_max && !has_high)
@@ -276,8 +282,14 @@ cs_headroom_look(struct cs_headroom *headroom, const struct cs_cgroups *groups, 
 	*headroom = (struct cs_headroom){ CS_LIMIT_NONE, UINT64_MAX };
 	if (read_line(root, "/proc", "meminfo", "MemAvailable", &kib))
 		narrow(headroom, CS_LIMIT_MACHINE, kib << 10, 0);
-	for (int i = 0; i < groups->count; i++)
-		look_at_group(headroom, &groups->folder[i], root);
+	bool is_limited = true; /* in v1 */
+	for (int i = 0; i < groups->count; i++) {
+		const struct cs_cgroup_folder *group = &groups->folder[i];
+		if (!group->is_v1)
+			look_at_v2(headroom, group, root);
+		else if (is_limited)
+			is_limited = look_at_v1(headroom, group, root);
+	}
 }
 
 bool

@@ -124,6 +124,9 @@ TEST(version_1_has_other_names)
 	put("/sys/fs/cgroup/memory/docker/abc/memory.stat",
 	    "hierarchical_memory_limit 104857600\n");
 	expect(CS_LIMIT_V1, 50 * MIB, 4);
+	/* No limit around a group means that those groups need not be looked at. */
+	put("/sys/fs/cgroup/memory/docker/abc/memory.stat", "hierarchical_memory_limit " V1_NONE);
+	expect(CS_LIMIT_MACHINE, 4096 * MIB, 4);
 }
 
 TEST(a_container_sees_its_group_at_the_top)

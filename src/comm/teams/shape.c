@@ -11,6 +11,7 @@
 #include "comm/host/yielding.h"
 #include "topo/topo.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 int
@@ -35,10 +36,23 @@ fake_node(void)
 	return spec ? cs_fake_nodes_of(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
 }
 
+static struct {
+	pthread_once_t once;
+	uint64_t word, host;
+} self = { .once = PTHREAD_ONCE_INIT };
+
+static void
+find_self(void)
+{
+	self.word = cs_topo_node(&self.host);
+}
+
 uint64_t
 cs_team_node_word(uint64_t *host)
 {
-	uint64_t word = cs_topo_node(host);
+	pthread_once(&self.once, find_self);
+	uint64_t word = self.word;
+	*host = self.host;
 	int fake = fake_node();
 	if (!word || fake < 0)
 		return word;
