@@ -84,6 +84,12 @@ static void
 wait_with(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t target, size_t polls)
 {
 	struct cs_node *node = op->node;
+	if (cs_node_is_watched(op) && node->watch->wait) {
+		while (atomic_load(word) < target)
+			node->watch->wait(op, word, target,
+					  local >= 0 && word == &line_of(op, local)->seq);
+		return;
+	}
 	struct awaited awaited = { .op = op, .local = local };
 	struct cs_wait wait = {
 		.eager = POLLS_AT_ONCE, .polls = polls, .yields = node->shape.yields,

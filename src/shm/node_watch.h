@@ -4,6 +4,7 @@
 #ifndef CS_SHM_NODE_WATCH_H
 #define CS_SHM_NODE_WATCH_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,10 @@ struct cs_node_watch {
 	void (*read)(struct cs_node_op *op, int local, size_t bytes);
 	/* An exchange between nodes is noted instead of done. NULL: it is done. */
 	void (*between)(struct cs_node_op *op, const struct cs_problem *problem);
+	/* A wait within a phase for a word, the step of a line if `is_line`: returns when something
+	 * may have changed it. NULL: by looks. */
+	void (*wait)(struct cs_node_op *op, const _Atomic uint64_t *word, uint64_t target,
+		     bool is_line);
 	/* One copy of memory of the node's for all its ranks, until their calls are over. NULL:
 	 * each has its own. */
 	const void *(*keep)(struct cs_node_op *op, const void *from, size_t bytes);

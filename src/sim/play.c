@@ -151,6 +151,10 @@ is_there(struct cs_play_rank *rank, bool is_active, int64_t *delay)
 	struct cs_node_op *op = &rank->op.node;
 	const struct cs_awaited *awaited = &op->awaited;
 	*delay = rank->play->sim->model->flag;
+	if (rank->word) {
+		*delay = rank->is_line ? 0 : *delay;
+		return atomic_load(rank->word) >= rank->target;
+	}
 	if (rank->waits_for_any)
 		return is_active;
 	if (awaited->local >= 0) {
@@ -214,14 +218,6 @@ cs_play_progress(void)
 	wait(current, true);
 }
 
-void
-cs_play_end(const char *why)
-{
-	cs_play_give_up(current, why);
-}
-
-/* --- what phases tell ------------------------------------------------------------------------- */
-
 static struct cs_play_rank *
 rank_of(struct cs_node_op *op)
 {
@@ -229,6 +225,28 @@ rank_of(struct cs_node_op *op)
 		(struct cs_op *)(void *)((char *)op - offsetof(struct cs_op, node));
 	return (struct cs_play_rank *)(void *)whole->team;
 }
+
+static void
+wait_for_word(struct cs_node_op *op, const _Atomic uint64_t *word, uint64_t target, bool is_line)
+{
+	struct cs_play_rank *rank = rank_of(op);
+	cs_play_settle(rank);
+	if (atomic_load(word) >= target && cs_play_number(rank) != rank->play->options.deaf)
+		return;
+	rank->word = word;
+	rank->target = target;
+	rank->is_line = is_line;
+	wait(rank, true);
+	rank->word = NULL;
+}
+
+void
+cs_play_end(const char *why)
+{
+	cs_play_give_up(current, why);
+}
+
+/* --- what phases tell ------------------------------------------------------------------------- */
 
 static void
 told(struct cs_node_op *op, int local, uint64_t step)
@@ -271,7 +289,8 @@ keep(struct cs_node_op *op, const void *from, size_t bytes)
 	return cs_play_keep(rank_of(op), from, bytes);
 }
 
-const struct cs_node_watch cs_play_watch = { .told = told, .work = work, .keep = keep };
+const struct cs_node_watch cs_play_watch = { .told = told, .work = work,
+					     .wait = wait_for_word, .keep = keep };
 
 /* --- a rank's call ---------------------------------------------------------------------------- */
 

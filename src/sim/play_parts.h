@@ -64,6 +64,9 @@ struct cs_play_rank {
 	int64_t turn_at;  /* its time; INT64_MAX: there is none */
 	int64_t known_at; /* soonest end of a request that was asked for too early */
 	bool waits_for_any; /* within a phase: for whatever changes on its node */
+	const _Atomic uint64_t *word; /* or for this one alone, to be `target`; NULL: for none */
+	uint64_t target;
+	bool is_line;       /* `word` is a line's */
 	uint32_t noise;   /* grows with all that may have changed its node's memory */
 	bool is_active;   /* has done something in this turn that others may see */
 	bool does;        /* anything, since it was stepped */
