@@ -148,6 +148,7 @@ cs_levels_digest(const struct cs_levels *levels)
 {
 	size_t bytes = (size_t)levels->size * sizeof *levels->order;
 	uint64_t hash = cs_hash_bytes(CS_HASH_START, levels->below, sizeof levels->below);
+	hash = cs_hash_bytes(hash, levels->from, sizeof levels->from);
 	hash = cs_hash_bytes(hash, levels->order, levels->order ? bytes : 0);
 	for (int level = 0; level < levels->count; level++)
 		hash = cs_hash_bytes(hash, levels->end[level], bytes);

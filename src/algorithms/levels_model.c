@@ -5,7 +5,8 @@
 
 #define FEW 16  /* ranks up to which calls are flat */
 #define MANY 64 /* and from which on small calls gain with any model, but for alltoall */
-#define MOST 2048 /* bytes that are priced */
+#define MOST 2048 /* bytes of a small call that are priced */
+#define LONGEST ((size_t)64 << 20)
 
 void
 cs_levels_merge(const struct cs_node_model *model, int size, int *package, int *cache)
@@ -51,6 +52,24 @@ below(const struct cs_node_model *model, const struct cs_node_groups *groups, in
 	return found;
 }
 
+/* The fewest bytes above MOST from which on all gain. */
+static size_t
+from(const struct cs_node_model *model, const struct cs_node_groups *groups, int ranks,
+     enum cs_coll coll)
+{
+	struct cs_node_price price;
+	size_t found = SIZE_MAX;
+	if (ranks <= FEW || (coll != CS_ALLREDUCE && coll != CS_REDUCE))
+		return SIZE_MAX;
+	for (size_t bytes = LONGEST; bytes > MOST; bytes /= 2) {
+		cs_node_price(model, groups, ranks, coll, bytes, &price);
+		if (!cs_node_wants_levels(&price))
+			break;
+		found = bytes;
+	}
+	return found;
+}
+
 void
 cs_levels_price(struct cs_levels *levels, const int *package, const int *cache,
 		const struct cs_node_model *model, int64_t bytes)
@@ -59,6 +78,8 @@ cs_levels_price(struct cs_levels *levels, const int *package, const int *cache,
 	struct cs_node_groups groups = { .packages = packages, .cache = bytes,
 					 .groups = (caches + packages - 1) / packages,
 					 .ranks = (size + caches - 1) / caches };
-	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++) {
 		levels->below[coll] = below(model, &groups, size, coll);
+		levels->from[coll] = from(model, &groups, size, coll);
+	}
 }

@@ -14,6 +14,7 @@
 #define ALL_READ_ALL 16 /* ranks up to which all look at all in a flat barrier */
 #define ALLTOALL_MOST 256
 
+#define ROUND (32 << 10) /* bytes of a round of slices: half a slot of more than 64 ranks */
 #define WHOLE_MOST 2048 /* bytes up to which a vector is folded as a whole */
 #define UNIT_LINES 2   /* that are fetched one by one; those behind them stream */
 #define MATE_LINES 32
@@ -395,22 +396,24 @@ long_bcast(const struct place *at, int64_t n, struct cs_node_way *way)
 	}
 }
 
-/* Slices by level: after each the vector that a rank is in charge of is a part of the one before;
- * then back. */
+/* Slices by level, in rounds: after each the vector that a rank is in charge of is a part of the
+ * one before; then back, to all or towards the root. In each step a rank looks at all of a
+ * group. */
 static void
-long_reduce(const struct place *at, int64_t n, bool is_all, struct cs_node_way *way)
+long_reduce(const struct place *at, int64_t n, struct cs_node_way *way)
 {
 	const struct cs_node_model *m = at->m;
 	struct cs_node_way slices = { .form = "slices by level" };
-	int64_t half = 0, own = n;
+	int64_t half = 0, own = n, rounds = (n + ROUND - 1) / ROUND;
 	for (enum cs_distance level = 0; level < CS_DISTANCES; level++) {
 		int64_t part = own / at->members[level];
+		int others = at->members[level] - 1;
 		half += copy(own - part, level ? m->b_mem : m->b_core);
+		half += others ? rounds * cs_node_collect(m, level, others, 0, false) : 0;
 		own = part;
-		slices.up[level] = at->members[level] - 1;
+		slices.up[level] = slices.down[level] = others;
 	}
-	slices.time = copy(n, m->b_core) + half + collect(at, 0, false, &slices);
-	slices.time += half + (is_all ? tell(at, 0, &slices) : 0);
+	slices.time = copy(n, m->b_core) + 2 * half;
 	if (n > WHOLE_MOST && at->top > CS_SAME_LLC && slices.time < way->time)
 		*way = slices;
 }
@@ -434,7 +437,7 @@ price_levels(const struct place *at, enum cs_coll coll, int64_t n, struct cs_nod
 		made.form = coll == CS_REDUCE ? "collect" : "collect, tell";
 		made.time = collect(at, bytes, true, &made);
 		made.time += coll == CS_REDUCE ? 0 : tell(at, bytes, &made);
-		long_reduce(at, n, coll == CS_ALLREDUCE, &made);
+		long_reduce(at, n, &made);
 		break;
 	case CS_ALLGATHER: allgather(at, n, &made); break;
 	case CS_ALLTOALL: alltoall(at, n, &made); break;

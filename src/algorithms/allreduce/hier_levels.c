@@ -10,12 +10,15 @@
  * more than its group's members. Vectors are added up on their way where the order does not matter
  * (integers), else by the root, in rank order, with the bits of hier:host. Costs two to four hops
  * more in a row; hence for many ranks (docs/tuning.md). A long broadcast goes from cache to cache
- * (node/relay.h). All else is done as by hier:host: other long data, several nodes, nodes without
- * levels. A non-blocking call's leaders owe the others steps, which hier:host's do not. */
+ * (node/relay.h), and long vectors of integers are reduced by slices of caches, packages and the
+ * node (node/radix.h). All else is done as by hier:host: other long data, several nodes, nodes
+ * without levels. A non-blocking call's leaders owe the others steps, which hier:host's do not.
+ */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/bcast.h"
 #include "algorithms/node/copies.h"
 #include "algorithms/node/fetch.h"
+#include "algorithms/node/radix.h"
 #include "algorithms/node/rank_order.h"
 #include "algorithms/node/relay.h"
 #include "algorithms/node/tree.h"
@@ -220,10 +223,22 @@ is_relayed(const struct cs_op *op, const size_t *params)
 	       op->team->shape.nodes == 1 && cs_relay_is_of_use(&op->team->shape.levels);
 }
 
+/* Is a long vector reduced by slices of levels? */
+static bool
+is_by_slices(const struct cs_op *op, const size_t *params)
+{
+	const struct cs_call *call = &op->call;
+	return folds(call) && call->bytes > CS_SMALL &&
+	       (!params[BY_MODEL] || call->bytes >= op->team->shape.levels.from[call->coll]) &&
+	       cs_radix_fits(op->team, call->reduction.unit);
+}
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	if (is_by_levels(op, params)) {
+	if (is_by_slices(op, params)) {
+		cs_radix_start(op);
+	} else if (is_by_levels(op, params)) {
 		cs_op_start(op, prepare(op));
 		if (op->call.coll == CS_ALLTOALL)
 			cs_fetch_reserve(op);
@@ -254,7 +269,7 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
 		 CS_SET(CS_BARRIER) | CS_SET(CS_BCAST) | CS_SET(CS_GATHER) |
 		 CS_SET(CS_REDUCE) | CS_SET(CS_SCATTER),
 	.name = "hier:levels",
-	.summary = "small calls of many ranks by a tree of caches and packages; else as hier:host",
+	.summary = "many ranks: trees and slices of caches and packages; or as hier:host",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
 	.params = { [BY_MODEL] = { "by_model", "1: calls that by the node model gain nothing by "
 					       "levels go as by hier:host; all do up to 16 ranks",
