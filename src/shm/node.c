@@ -82,10 +82,13 @@ cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t
 }
 
 void
-cs_node_common_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes)
+cs_node_common_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes)
 {
-	*from = HEADS + (size_t)shape->size * rank_stride(shape);
-	*bytes = areas_bytes(shape) + cs_arrive_bytes(shape->size);
+	size_t all = areas_bytes(shape) + cs_arrive_bytes(shape->size),
+	       part = cs_round_up(all / (size_t)shape->size + 1, 4096), at = (size_t)local * part;
+	at = at < all ? at : all;
+	*from = HEADS + (size_t)shape->size * rank_stride(shape) + at;
+	*bytes = part < all - at ? part : all - at;
 }
 
 void

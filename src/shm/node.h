@@ -214,12 +214,12 @@ cs_node_op_fini(struct cs_node_op *op)
 }
 
 /* Bytes of a segment for this shape (header included), and one rank's own share [from, from +
- * bytes), of which the first `least` bytes are used by any call. The common share, the area and the
- * words of shm/arrive.h, is committed by local rank 0, too. */
+ * bytes), of which the first `least` bytes are used by any call; and its part (or none) of the
+ * common share: the area and the words of shm/arrive.h. */
 size_t cs_node_bytes(const struct cs_node_shape *shape);
 void cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes,
 		   size_t *least);
-void cs_node_common_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes);
+void cs_node_common_share(const struct cs_node_shape *shape, int local, size_t *at, size_t *bytes);
 
 /* Initialise a node with a committed segment, which it then owns. cs_node_init_own writes words
  * that others read before the first call; all local ranks must have called it before

@@ -21,30 +21,40 @@ cs_node_populate_error(void)
 	return atomic_load_explicit(&populate_error, memory_order_relaxed);
 }
 
-/* Maps the first `bytes` of a slot of `most` bytes, of which *populated are mapped. */
+static void
+map(uintptr_t from, size_t bytes)
+{
+	if (bytes && !cs_node_populate_error() &&
+	    madvise((void *)from, bytes, MADV_POPULATE_WRITE) && errno != EINTR)
+		atomic_store(&populate_error, errno);
+}
+
+/* Maps the first `bytes` of a slot of `most` bytes, of which *populated are mapped. If all ranks
+ * map it, each begins with its part of the pages: so these are in the memory of all NUMA domains,
+ * and not in that of the rank that came first. */
 static __attribute__((noinline)) void
 populate_slow(const struct cs_node *node, const char *slot, size_t *populated, size_t bytes,
-	      size_t most)
+	      size_t most, bool by_all)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
 		  from = ((uintptr_t)slot + *populated) / page * page;
 	bytes = cs_round_up(bytes, cs_facts_mapped(&node->facts, page));
 	bytes = bytes < most ? bytes : most;
 	int saved = errno;
+	size_t all = (uintptr_t)slot + bytes - from,
+	       part = by_all ? all / (size_t)node->shape.size / page * page : 0;
 	*populated = bytes;
-	if (!cs_node_populate_error() &&
-	    madvise((void *)from, (uintptr_t)slot + bytes - from, MADV_POPULATE_WRITE) &&
-	    errno != EINTR)
-		atomic_store(&populate_error, errno);
+	map(from + (size_t)node->shape.local * part, part);
+	map(from, all);
 	errno = saved;
 }
 
 static inline void
 populate(const struct cs_node *node, const char *slot, size_t *populated, size_t bytes,
-	 size_t most)
+	 size_t most, bool by_all)
 {
 	if (*populated < bytes && *populated < most)
-		populate_slow(node, slot, populated, bytes, most);
+		populate_slow(node, slot, populated, bytes, most, by_all);
 }
 
 /* Maps the first `bytes` of a slot of the own ring. */
@@ -53,7 +63,7 @@ populate_slot(struct cs_node_op *op, uint64_t number, size_t bytes)
 {
 	struct cs_node *node = op->node;
 	populate(node, cs_node_slot_of(op, node->shape.local, number, 0),
-		 &node->slot_populated[number], bytes, node->shape.slot_bytes);
+		 &node->slot_populated[number], bytes, node->shape.slot_bytes, false);
 }
 
 void
@@ -69,7 +79,7 @@ cs_node_map_small(struct cs_node *node, unsigned bit)
 		first = self->few[0];
 		most = sizeof self->few;
 	}
-	populate(node, first, &populated, most, most);
+	populate(node, first, &populated, most, most, false);
 	node->small_mapped |= bit;
 }
 
@@ -378,7 +388,7 @@ cs_node_try_area(struct cs_node_op *op, size_t bytes)
 	}
 	char *slot = area->base + number * area->stride;
 	populate(op->node, slot, &area->populated[number], bytes,
-		 kind == CS_AREA_SMALL_SLOTS ? CS_AREA_SMALL : op->node->shape.area_bytes);
+		 kind == CS_AREA_SMALL_SLOTS ? CS_AREA_SMALL : op->node->shape.area_bytes, true);
 	window->next++;
 	if (window->count) {
 		use_until(&area->slots, window, number, cs_node_tag(op, window->next));

@@ -70,10 +70,9 @@ create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_handl
 static enum cs_trouble
 commit_share(const struct cs_node_shape *shape, struct cs_segment *segment)
 {
-	size_t from, share, least, common_from, common_share = 0;
+	size_t from, share, least, common_from, common_share;
 	cs_node_share(shape, shape->local, &from, &share, &least);
-	if (shape->local == 0)
-		cs_node_common_share(shape, &common_from, &common_share);
+	cs_node_common_share(shape, shape->local, &common_from, &common_share);
 	if (cs_segment_commit(segment, from, share, least) == CS_OK &&
 	    (!common_share || cs_segment_commit(segment, common_from, common_share, 0) == CS_OK))
 		return CS_TROUBLE_NONE;
