@@ -27,7 +27,7 @@ _collshim_options()
 		--loggp "--wire=host|ib" --node --repeat=ANY --rows=ANY --throughput=ANY --throughput-rooted=ANY \
 		--per-rank-max --rotate-buffers=ANY --memory=ANY --limit=ANY --bandwidth=ANY \
 		--line-latency=ANY --json=FILE --quiet --help --version;;
-	collshim-tune) echo --mpirun=ANY --out=FILE --svg=FILE --minutes=ANY --colls=COLLECTIVES --sizes=ANY \
+	collshim-tune) echo --mpirun=ANY --out=FILE --svg=FILE "--wire=host|ib" --minutes=ANY --colls=COLLECTIVES --sizes=ANY \
 		--imbalance=PATTERN --resume --dry-run --keep-going --repeats=ANY --margin=ANY \
 		--limit=ANY --patience=ANY --memory=ANY --runs=ANY --program=ANY --build=DIR \
 		--info=FILE --bench=FILE --preload=FILE --version --help;;

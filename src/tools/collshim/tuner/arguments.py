@@ -11,7 +11,7 @@ from collshim.texts import listed, read_size
 USAGE = """\
 collshim-tune - measures which algorithm serves which collective best here; writes a tuning file.
 
-  collshim-tune loggp --mpirun CMD [--out FILE]
+  collshim-tune loggp --mpirun CMD [--wire host|ib] [--out FILE]
   collshim-tune sweep --mpirun CMD [--mpirun CMD ...] --minutes M --out FILE [options]
   collshim-tune app --out FILE [--runs N] [--minutes M] [--program WORD] -- LAUNCHER ... PROGRAM ...
 
@@ -53,14 +53,16 @@ its calls; a program begins at the launcher's first word that is one, or at WORD
   --runs N           so many turns; default: until one changes no verdict, at most 5
   --minutes M        for all of them; default: no limit
 
-loggp measures what a message costs (collshim-bench --loggp); FILE gets all the numbers as JSON.
+loggp measures what a message costs (collshim-bench --loggp); FILE gets all the numbers as JSON
+  --wire host|ib     between nodes over the MPI's messages, the default, or over verbs
 
 Exit code: 0; 1 if a job failed or a file could not be written; 2 for wrong arguments; 3 if app has
-learnt or sweep decided nothing; 130 if it was stopped.
+learnt or sweep decided nothing, or without the verbs that --wire asks for; 130 if it was stopped.
 """
 SWEEP_ONLY = ("minutes", "colls", "sizes", "imbalance", "resume", "dry_run", "keep_going",
               "repeats", "margin", "limit", "memory", "patience", "svg")
 APP_ONLY = ("runs", "program")
+LOGGP_ONLY = ("wire",)
 
 
 def new_parser():
@@ -87,6 +89,7 @@ def new_parser():
     parser.add_argument("--runs", type=int)
     parser.add_argument("--program")
     parser.add_argument("--svg")
+    parser.add_argument("--wire")
     parser.add_argument("--build")
     for name in ("--info", "--bench", "--preload"):
         parser.add_argument(name)
@@ -103,6 +106,7 @@ def refuse_given(parser, args, names, owner):
 
 def parse_app(parser, args, words):
     refuse_given(parser, args, ("mpirun", "bench", *SWEEP_ONLY[1:]), "sweep")
+    refuse_given(parser, args, LOGGP_ONLY, "loggp")
     if not words:
         parser.error("app [options] -- LAUNCHER ... PROGRAM ARGS: nothing is to be run")
     if not args.out:
@@ -137,7 +141,10 @@ def parse(argv):
         if len(args.mpirun) > 1:
             parser.error("--mpirun: one for loggp")
         refuse_given(parser, args, SWEEP_ONLY, "sweep")
+        if args.wire not in (None, "host", "ib"):
+            parser.error("--wire %s: expected host or ib" % args.wire)
         return args
+    refuse_given(parser, args, LOGGP_ONLY, "loggp")
     if not args.out or args.minutes is None:
         parser.error("--out FILE and --minutes M are needed")
     if not 0 < args.minutes < 1e6:

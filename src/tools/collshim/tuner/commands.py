@@ -212,7 +212,10 @@ def loggp(args, tools):
     out = os.path.abspath(args.out) if args.out else os.path.join(tempfile.gettempdir(),
                                                                   "collshim-tune")
     shape = learn_shape(tools, args.mpirun[0], out, 120)
-    done = run_job(tools, args.mpirun[0], None, [shape["bench"], "--loggp"], out, 600)
+    done = run_job(tools, args.mpirun[0], None,
+                   [shape["bench"], "--loggp", "--wire", args.wire or "host"], out, 600)
+    if done.code == 3:
+        raise Failure(3, "no verbs: " + done.words())
     if done.code != 0 or not done.result or not done.result.get("complete"):
         raise Failure(1, "the job failed: " + done.words())
     if args.out:
