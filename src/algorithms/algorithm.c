@@ -128,8 +128,6 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	int senders = cs_algorithm_role(row, CS_ROLE_SENDERS);
 	if (senders >= 0 && !inner->has_ports)
 		params[senders].meaning = "no effect, for the plan has one port";
-	else if (senders >= 0 && cs_colls[outer->coll].sizes == CS_SIZES_AT_ROOT)
-		params[senders].meaning = "no effect, for only the root knows the sizes";
 }
 
 static void

@@ -48,11 +48,10 @@ TEST(senders_share_a_plan_in_any_order)
 	for (int i = 0; cs_algorithm_at(i); i++) {
 		const struct cs_algorithm *algorithm = cs_algorithm_at(i);
 		if (algorithm->inner && algorithm->inner->has_ports &&
-		    cs_algorithm_role(algorithm, CS_ROLE_SENDERS) >= 0 &&
-		    cs_colls[algorithm->coll].sizes != CS_SIZES_AT_ROOT)
+		    cs_algorithm_role(algorithm, CS_ROLE_SENDERS) >= 0)
 			rows += check_row(algorithm, cases_wanted(60));
 	}
-	assert_int_equal(rows, 2 + 2 * 6 + 2 * 2 + 3 * 2 + 2);
+	assert_int_equal(rows, 1 + 2 + 4 * 6 + 2 * 2 + 3 * 2 + 2);
 }
 
 RUN_TESTS(NULL, NULL)

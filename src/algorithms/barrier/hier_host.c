@@ -13,7 +13,7 @@ struct state {
 };
 
 /* Parameters. */
-enum { READ_ALL };
+enum { READ_ALL, SENDERS };
 
 static void
 open_state(struct cs_op *op, const size_t *params)
@@ -86,8 +86,11 @@ static void
 run(struct cs_op *op, const size_t *params)
 {
 	if (op->team->shape.nodes > 1) {
+		const struct cs_hier_senders senders =
+			{ .count = cs_hier_senders(op, params[SENDERS], 0, 1), .are_heard = true };
 		cs_hier_of(op)->rounds = 1;
-		cs_hier_start(op, &several_nodes, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+		cs_hier_start_by_senders(op, &several_nodes, &senders, cs_hier_script,
+					 CS_HIER_SCRIPT_ROUND);
 		return;
 	}
 	open_state(op, params);
@@ -104,7 +107,8 @@ const struct cs_algorithm cs_algorithm_barrier_hier_host = {
 	.needs = { .several_per_node = true },
 	.params = { [READ_ALL] = { "all_read", "ranks of a node that read each other's flags; of "
 					       "more the leader reads all and answers", 16, 2,
-				   CS_INF } },
+				   CS_INF },
+		    [SENDERS] = CS_HIER_SENDERS },
 	.composes = true,
 	.fast = fast,
 	.run = run,

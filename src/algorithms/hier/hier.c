@@ -67,15 +67,26 @@ most_tells(const struct cs_op *op)
 	return (uint64_t)op->team->shape.nodes + CS_SENDERS_MOST;
 }
 
+static bool
+are_too_many(const struct cs_op *op, uint64_t rounds)
+{
+	return rounds > CS_MOST_STEPS / (most_tells(op) + 3);
+}
+
 int
-cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory, uint64_t rounds)
+cs_hier_most_senders(const struct cs_op *op, size_t wanted)
 {
 	size_t most = (size_t)op->team->shape.ppn_min;
 	most = most < CS_SENDERS_MOST ? most : CS_SENDERS_MOST;
+	return wanted < most ? (int)wanted : (int)most;
+}
+
+int
+cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory, uint64_t rounds)
+{
 	bool can = op->between && op->between->has_ports &&
-		   memory <= op->team->node.shape.area_bytes &&
-		   rounds <= CS_MOST_STEPS / (most_tells(op) + 3);
-	return !can ? 1 : wanted < most ? (int)wanted : (int)most;
+		   memory <= op->team->node.shape.area_bytes && !are_too_many(op, rounds);
+	return can ? cs_hier_most_senders(op, wanted) : 1;
 }
 
 static void
@@ -94,6 +105,15 @@ set_senders(struct cs_op *op, const struct cs_hier_senders *senders)
 	hier->first_lane = 0;
 	hier->lanes = senders->are_heard ? senders->count : 1;
 	hier->drives = op->senders.self >= 0;
+}
+
+void
+cs_hier_limit_senders(struct cs_op *op, uint64_t rounds)
+{
+	if (!cs_hier_has_senders(op) || !are_too_many(op, rounds))
+		return;
+	op->node.extras &= ~(unsigned)CS_OP_SENDERS;
+	cs_hier_set_lanes(op, 0, 1);
 }
 
 int

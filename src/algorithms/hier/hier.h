@@ -159,9 +159,16 @@ struct cs_hier_senders {
 	bool never_meet; /* none waits for another */
 };
 
+/* Of so many, those for which each node has a rank. */
+int cs_hier_most_senders(const struct cs_op *op, size_t wanted);
+
 /* The number of senders of a call of so many rounds for which `wanted` are asked, if the area has
  * room for `memory`. The same on all ranks. */
 int cs_hier_senders(const struct cs_op *op, size_t wanted, size_t memory, uint64_t rounds);
+
+/* One sender from here on, if so many rounds would have too many steps. All ranks of the node call
+ * it alike, between rounds. */
+void cs_hier_limit_senders(struct cs_op *op, uint64_t rounds);
 
 /* cs_hier_start with senders, where there are several; else by one lane. */
 void cs_hier_start_by_senders(struct cs_op *op, const struct cs_hier_kind *kind,

@@ -6,8 +6,8 @@
 
 /* Begin a call. `sizes_known`: all ranks know all blocks' sizes (gather, scatter); else only the
  * root does, and each rank its own. On one node, blocks of `single_copy_from` bytes or more (0: as
- * measured, shm/copy_choice.h) are read by single copy. Over several nodes, where sizes are known,
- * up to `senders` ranks of each drive the plan. */
+ * measured, shm/copy_choice.h) are read by single copy. Over several nodes up to `senders` ranks of
+ * each drive the plan. */
 void cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t single_copy_from,
 			size_t senders);
 void cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t single_copy_from,

@@ -20,7 +20,8 @@ static bool
 puts_out(struct cs_op *op)
 {
 	const struct cs_rooted *rooted = cs_rooted_of(op);
-	return !rooted->is_root && !rooted->is_leader && op->call.bytes <= CS_SMALL &&
+	return rooted->may_be_put && !rooted->is_root && !rooted->is_leader &&
+	       op->call.bytes <= CS_SMALL &&
 	       op->call.bytes * (size_t)op->team->shape.locals <
 		       op->team->node.facts.of[CS_EAGER_BYTES];
 }
@@ -264,9 +265,10 @@ cs_rooted_gather_hier(struct cs_op *op, bool sizes_known, size_t senders)
 	if (sizes_known) {
 		cs_rooted_start(op, &gather_hier, senders, cs_hier_script, CS_HIER_SCRIPT_ROUND);
 	} else {
-		cs_hier_start(op, &gather_hier, 1, gatherv_script, GATHERV_ROUND);
-		cs_rooted_of(op)->may_be_put = true;
-		if (!(op->node.extras & CS_OP_NONBLOCKING))
+		cs_rooted_start(op, &gather_hier, senders, gatherv_script, GATHERV_ROUND);
+		/* A sender stays, and all of them send what is in the area. */
+		cs_rooted_of(op)->may_be_put = !cs_hier_has_senders(op);
+		if (cs_rooted_of(op)->may_be_put && !(op->node.extras & CS_OP_NONBLOCKING))
 			cs_node_reserve_area(&op->node, GATHERV_SLOTS);
 	}
 }

@@ -99,6 +99,13 @@ cs_rooted_lay_out_sizes(const struct cs_op *op, const struct cs_rooted *rooted)
 	}
 }
 
+/* Bytes that a plan of senders has beside the data at most: packed parts begin at lines. */
+static size_t
+gaps(const struct cs_op *op)
+{
+	return 64 * ((size_t)op->team->shape.nodes + 1);
+}
+
 void
 cs_rooted_begin_rounds(struct cs_op *op, uint64_t rounds, uint64_t step, size_t each)
 {
@@ -108,14 +115,10 @@ cs_rooted_begin_rounds(struct cs_op *op, uint64_t rounds, uint64_t step, size_t 
 	rooted->moved = cs_rooted_size(rooted, op->team->shape.position[op->team->shape.rank]);
 	rooted->room = (each < rooted->chunk ? each : rooted->chunk) *
 		       (size_t)op->team->shape.ranks;
+	cs_hier_limit_senders(op, step + rounds);
+	if (cs_hier_has_senders(op))
+		op->senders.room = rooted->room += gaps(op);
 	cs_node_expect(&op->node, rounds, 2);
-}
-
-/* Bytes that a plan of senders has beside the data at most: packed parts begin at lines. */
-static size_t
-gaps(const struct cs_op *op)
-{
-	return 64 * ((size_t)op->team->shape.nodes + 1);
 }
 
 void
@@ -123,18 +126,16 @@ cs_rooted_start(struct cs_op *op, const struct cs_hier_kind *kind, size_t wanted
 		cs_phase *const *script, int first)
 {
 	struct cs_rooted *rooted = cs_rooted_of(op);
-	const struct cs_shape *shape = &op->team->shape;
-	size_t each = op->call.bytes, ranks = (size_t)shape->ranks,
+	size_t each = op->call.bytes, ranks = (size_t)op->team->shape.ranks,
 	       area = op->team->node.shape.area_bytes, gap = gaps(op);
 	size_t chunk = area > gap ? cs_chunks_per_part(area - gap, ranks) : 0;
 	struct cs_hier_senders senders = { .memory = area, .are_heard = !kind->source };
-	senders.count = chunk ? cs_hier_senders(op, wanted, gap, cs_chunks_rounds(each, chunk)) : 1;
+	senders.count = chunk ? cs_hier_senders(op, wanted, gap, 0) : 1;
 	if (senders.count > 1)
 		rooted->chunk = chunk;
 	cs_hier_start_by_senders(op, kind, &senders, script, first);
-	cs_rooted_begin_rounds(op, cs_chunks_rounds(each, rooted->chunk), 0, each);
-	if (senders.count > 1)
-		op->senders.room = rooted->room += gap;
+	if (!rooted->sizes)
+		cs_rooted_begin_rounds(op, cs_chunks_rounds(each, rooted->chunk), 0, each);
 }
 
 bool
@@ -219,6 +220,12 @@ scatter_bring_sizes(struct cs_op *op)
 	return CS_OK;
 }
 
+static void
+scatter_table(struct cs_op *op, struct cs_rooted *rooted)
+{
+	cs_between_scatterv(op, rooted->shared, rooted->bytes, rooted->at, rooted->root_node);
+}
+
 static enum cs_status
 scatter_meet_sizes(struct cs_op *op)
 {
@@ -232,9 +239,10 @@ scatter_meet_sizes(struct cs_op *op)
 	cs_rooted_lay_out_sizes(op, rooted);
 	if (rooted->shares_sizes)
 		cs_rooted_by_host(op, bcast_table);
+	else if (cs_hier_has_senders(op)) /* the leader is alone here */
+		cs_rooted_by_host(op, scatter_table);
 	else
-		cs_between_scatterv(op, rooted->shared, rooted->bytes, rooted->at,
-				    rooted->root_node);
+		scatter_table(op, rooted);
 	return cs_plans_have_begun(op);
 }
 
@@ -364,6 +372,6 @@ cs_rooted_scatter_hier(struct cs_op *op, bool sizes_known, size_t senders)
 		cs_rooted_start(op, &scatter_hier, senders, scatter_script, SCATTER_ROUND);
 		scatter_know_sizes(op);
 	} else {
-		cs_hier_start(op, &scatter_hier, 1, scatterv_script, SCATTERV_ROUND);
+		cs_rooted_start(op, &scatter_hier, senders, scatterv_script, SCATTERV_ROUND);
 	}
 }

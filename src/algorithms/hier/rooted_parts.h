@@ -41,7 +41,7 @@ cs_rooted_size(const struct cs_rooted *rooted, int position)
 
 /* `sizes_known`: all blocks are as long as the call says. */
 void cs_rooted_init(struct cs_op *op, bool sizes_known);
-/* Starts rounds of known sizes, by up to so many senders. */
+/* Starts with up to so many senders; if sizes are known, the rounds, too. */
 void cs_rooted_start(struct cs_op *op, const struct cs_hier_kind *kind, size_t senders,
 		     cs_phase *const *script, int first);
 /* Lays a round's pieces out in the area: all nodes' at the root's, elsewhere the own node's at the
@@ -53,7 +53,8 @@ uint64_t cs_rooted_most_rounds(const struct cs_op *op, const struct cs_rooted *r
 			       const size_t *sizes);
 /* Fills in bytes[] and at[] for the table of sizes, node by node. */
 void cs_rooted_lay_out_sizes(const struct cs_op *op, const struct cs_rooted *rooted);
-/* Starts `rounds` rounds behind `step`. `each`: bytes of a block, at most, as all ranks know. */
+/* Starts `rounds` rounds behind `step`; very many have one sender. `each`: bytes of a block, at
+ * most, as all ranks know. */
 void cs_rooted_begin_rounds(struct cs_op *op, uint64_t rounds, uint64_t step, size_t each);
 /* Takes the table in the area; the root writes all blocks' sizes to it. False: no memory yet. */
 bool cs_rooted_open_table(struct cs_op *op, const struct cs_blocks *blocks);
