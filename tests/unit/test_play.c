@@ -163,6 +163,27 @@ TEST(messages_shorter_than_their_room_are_no_rendezvous)
 	zero = NULL;
 }
 
+TEST(opportunistic_messages_meet_late_receivers)
+{
+	const size_t sizes[] = { 8, 1000, 100000 };
+	struct cs_model model = cs_models[0];
+	(void)state;
+	zero = "rma";
+	for (int turn = 0; turn < 12; turn++) {
+		struct cs_sim_call call = { .nodes = 2 + turn % 4, .ppn = 3,
+					    .bytes = sizes[turn % 3] };
+		struct played played;
+		int64_t starts[MOST_RANKS];
+		model.rndv = 1 + turn % 2 * 499;
+		model.rts = turn / 2 % 2;
+		be_late(starts, call.nodes * call.ppn, turn);
+		play(CS_ALLTOALL, "hier:opportunistic", &call, true, -1, &model, starts, &played);
+		if (played.status != CS_OK)
+			fail_msg("turn %d: %s", turn, played.result.text);
+	}
+	zero = NULL;
+}
+
 /* --- times ------------------------------------------------------------------------------------ */
 
 static void
