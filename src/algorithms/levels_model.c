@@ -59,7 +59,7 @@ from(const struct cs_node_model *model, const struct cs_node_groups *groups, int
 {
 	struct cs_node_price price;
 	size_t found = SIZE_MAX;
-	if (ranks <= FEW || (coll != CS_ALLREDUCE && coll != CS_REDUCE))
+	if (ranks <= FEW || !cs_colls[coll].reduces || !cs_node_has_price(coll))
 		return SIZE_MAX;
 	for (size_t bytes = LONGEST; bytes > MOST; bytes /= 2) {
 		cs_node_price(model, groups, ranks, coll, bytes, &price);

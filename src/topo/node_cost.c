@@ -252,6 +252,14 @@ flat_reduce(const struct place *at, int64_t n, bool is_all)
 	return shorter(whole, copy(n, m->b_core) + round + last + fold);
 }
 
+/* Each rank reads its block of all vectors. */
+static int64_t
+flat_reduce_scatter(const struct place *at, int64_t n)
+{
+	return copy(n, at->m->b_core) + flat_all(at) + flat_bytes(at, parts((int)n, at->p)) +
+	       (at->p - 1) * (int64_t)FOLD;
+}
+
 static int64_t
 flat_gather(const struct place *at, int64_t n)
 {
@@ -269,6 +277,7 @@ price_flat(const struct place *at, enum cs_coll coll, int64_t n)
 	case CS_BCAST: return flat_bcast(at, n);
 	case CS_REDUCE: return flat_reduce(at, n, false);
 	case CS_ALLREDUCE: return flat_reduce(at, n, true);
+	case CS_REDUCE_SCATTER: case CS_REDUCE_SCATTER_BLOCK: return flat_reduce_scatter(at, n);
 	case CS_GATHER: return flat_gather(at, n);
 	case CS_SCATTER: return flat_tell(at) + copy((at->p - at->q) * n, at->m->b_out) +
 				(n > INLINE ? copy(n, at->m->b_mem) : 0);
@@ -397,10 +406,10 @@ long_bcast(const struct place *at, int64_t n, struct cs_node_way *way)
 }
 
 /* Slices by level, in rounds: after each the vector that a rank is in charge of is a part of the
- * one before; then back, to all or towards the root. In each step a rank looks at all of a
- * group. */
+ * one before; then back, to all or towards the root, unless it stays there. In each step a rank
+ * looks at all of a group. */
 static void
-long_reduce(const struct place *at, int64_t n, struct cs_node_way *way)
+long_reduce(const struct place *at, int64_t n, bool goes_back, struct cs_node_way *way)
 {
 	const struct cs_node_model *m = at->m;
 	struct cs_node_way slices = { .form = "slices by level" };
@@ -411,9 +420,10 @@ long_reduce(const struct place *at, int64_t n, struct cs_node_way *way)
 		half += copy(own - part, level ? m->b_mem : m->b_core);
 		half += others ? rounds * cs_node_collect(m, level, others, 0, false) : 0;
 		own = part;
-		slices.up[level] = slices.down[level] = others;
+		slices.up[level] = others;
+		slices.down[level] = goes_back ? others : 0;
 	}
-	slices.time = copy(n, m->b_core) + 2 * half;
+	slices.time = copy(n, m->b_core) + (goes_back ? 2 : 1) * half;
 	if (n > WHOLE_MOST && at->top > CS_SAME_LLC && slices.time < way->time)
 		*way = slices;
 }
@@ -437,7 +447,10 @@ price_levels(const struct place *at, enum cs_coll coll, int64_t n, struct cs_nod
 		made.form = coll == CS_REDUCE ? "collect" : "collect, tell";
 		made.time = collect(at, bytes, true, &made);
 		made.time += coll == CS_REDUCE ? 0 : tell(at, bytes, &made);
-		long_reduce(at, n, &made);
+		long_reduce(at, n, true, &made);
+		break;
+	case CS_REDUCE_SCATTER: case CS_REDUCE_SCATTER_BLOCK:
+		long_reduce(at, n, false, &made);
 		break;
 	case CS_ALLGATHER: allgather(at, n, &made); break;
 	case CS_ALLTOALL: alltoall(at, n, &made); break;
@@ -453,7 +466,8 @@ cs_node_has_price(enum cs_coll coll)
 {
 	return coll == CS_BARRIER || coll == CS_BCAST || coll == CS_REDUCE ||
 	       coll == CS_ALLREDUCE || coll == CS_ALLGATHER || coll == CS_ALLTOALL ||
-	       coll == CS_GATHER || coll == CS_SCATTER;
+	       coll == CS_GATHER || coll == CS_SCATTER || coll == CS_REDUCE_SCATTER ||
+	       coll == CS_REDUCE_SCATTER_BLOCK;
 }
 
 void

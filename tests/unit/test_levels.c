@@ -161,23 +161,26 @@ TEST(long_reductions_go_by_slices_where_the_model_says_so)
 	static const struct {
 		const char *kind, *text;
 		int ranks;
-		size_t allreduce, reduce; /* SIZE_MAX: none */
-	} cases[] = { { "epyc", "2x8x8", 16, SIZE_MAX, SIZE_MAX },
-		      { "epyc", "2x8x8", 20, 4096, 4096 },
-		      { "epyc", "2x8x8", 128, 4096, 4096 },
-		      { "xeon", "2x1x24", 48, 4096, 4096 },
-		      { "xeon", "1x1x64", 64, SIZE_MAX, SIZE_MAX } };
+		size_t allreduce, reduce, reduce_scatter; /* SIZE_MAX: none */
+	} cases[] = { { "epyc", "2x8x8", 16, SIZE_MAX, SIZE_MAX, SIZE_MAX },
+		      { "epyc", "2x8x8", 20, 4096, 4096, 4096 },
+		      { "epyc", "2x8x8", 128, 4096, 4096, 4096 },
+		      { "xeon", "2x1x24", 48, 4096, 4096, 4096 },
+		      { "xeon", "1x1x64", 64, SIZE_MAX, SIZE_MAX, SIZE_MAX } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const struct cs_node_kind *kind = cs_node_kind_by_name(cases[i].kind);
 		struct cs_levels levels;
 		make_levels(&levels, cases[i].text, cases[i].ranks);
 		cs_levels_price(&levels, package, cache, &kind->model, kind->shape.cache);
 		assert_true(levels.from[CS_BCAST] == SIZE_MAX);
+		assert_true(levels.from[CS_REDUCE_SCATTER] ==
+			    levels.from[CS_REDUCE_SCATTER_BLOCK]);
 		if (levels.from[CS_ALLREDUCE] != cases[i].allreduce ||
+		    levels.from[CS_REDUCE_SCATTER] != cases[i].reduce_scatter ||
 		    levels.from[CS_REDUCE] != cases[i].reduce)
-			fail_msg("%s, %d ranks: allreduce %zu, reduce %zu", cases[i].kind,
-				 cases[i].ranks, levels.from[CS_ALLREDUCE],
-				 levels.from[CS_REDUCE]);
+			fail_msg("%s, %d ranks: allreduce %zu, reduce %zu, reduce_scatter %zu",
+				 cases[i].kind, cases[i].ranks, levels.from[CS_ALLREDUCE],
+				 levels.from[CS_REDUCE], levels.from[CS_REDUCE_SCATTER]);
 		cs_levels_fini(&levels);
 	}
 }

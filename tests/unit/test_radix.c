@@ -15,6 +15,7 @@ enum { SAME_CACHE, SAME_PACKAGE, FAR, DISTANCES };
 static struct {
 	struct virtual_node virtual;
 	uint64_t bytes[DISTANCES];
+	size_t counts[VIRTUAL_MOST]; /* of reduce_scatter's blocks */
 	uint32_t send[VIRTUAL_MOST][MOST_COUNT], recv[VIRTUAL_MOST][MOST_COUNT], sum[MOST_COUNT];
 } node;
 
@@ -69,10 +70,11 @@ begin(enum cs_coll coll, int rank, int root, size_t count)
 {
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(coll, "hier:levels");
 	size_t params[CS_MAX_PARAMS], bytes = count * sizeof(uint32_t);
-	bool takes = coll == CS_ALLREDUCE || rank == root, is_in_place = takes && rank % 2;
+	bool takes = coll != CS_REDUCE || rank == root, is_in_place = takes && rank % 2;
 	struct cs_call made = { .coll = coll, .root = root, .bytes = bytes, .count = count,
 				.send.base = (char *)node.send[rank],
 				.recv.base = takes ? (char *)node.recv[rank] : NULL,
+				.counts = coll == CS_REDUCE_SCATTER ? node.counts : NULL,
 				.reduction = { .unit = sizeof(uint32_t), .is_exact = true,
 					       .kernel = add } };
 	memset(node.recv[rank], 0xff, sizeof node.recv[rank]);
@@ -87,12 +89,34 @@ begin(enum cs_coll coll, int rank, int root, size_t count)
 static void
 end(enum cs_coll coll, int rank, int root, size_t count)
 {
-	bool takes = coll == CS_ALLREDUCE || rank == root;
+	bool takes = coll != CS_REDUCE || rank == root;
+	size_t first = 0, own = count;
+	if (coll == CS_REDUCE_SCATTER) {
+		own = node.counts[rank];
+		for (int before = 0; before < rank; before++)
+			first += node.counts[before];
+	} else if (coll == CS_REDUCE_SCATTER_BLOCK) {
+		own = count / (size_t)node.virtual.ranks;
+		first = (size_t)rank * own;
+	}
 	virtual_end(&node.virtual, rank);
-	for (size_t i = 0; takes && i < count; i++)
-		if (node.recv[rank][i] != node.sum[i])
+	for (size_t i = 0; takes && i < own; i++)
+		if (node.recv[rank][i] != node.sum[first + i])
 			fail_msg("%s, %d ranks, root %d, %zu elements: rank %d, element %zu",
 				 cs_colls[coll].name, node.virtual.ranks, root, count, rank, i);
+}
+
+/* Blocks of any sizes, some of none. */
+static void
+share_out(int ranks, size_t count)
+{
+	uint64_t random = count;
+	for (int rank = 0; rank < ranks; rank++) {
+		uint32_t most = (uint32_t)(2 * count / (size_t)ranks + 1);
+		size_t wanted = rank % 5 ? (size_t)random_below(&random, most) : 0;
+		node.counts[rank] = rank == ranks - 1 || wanted > count ? count : wanted;
+		count -= node.counts[rank];
+	}
 }
 
 /* Calls in a row, in chance's order, which is seeded. False: the node has no caches. */
@@ -105,6 +129,9 @@ reduce(enum cs_coll coll, const char *text, int ranks, int root, size_t count, i
 	memset(node.bytes, 0, sizeof node.bytes);
 	virtual_make(&node.virtual, text, ranks, SLOT, &watch);
 	bool fits = cs_radix_fits(&node.virtual.teams[0], sizeof(uint32_t));
+	if (coll == CS_REDUCE_SCATTER_BLOCK)
+		count -= count % (size_t)ranks;
+	share_out(ranks, count);
 	fill(ranks, count);
 	for (long turns = 0; fits && left && turns < 100000000; turns++) {
 		int rank = (int)random_below(&random, (uint32_t)ranks);
@@ -168,6 +195,15 @@ TEST(all_ranks_get_the_sum)
 TEST(the_root_gets_the_sum)
 {
 	expect_all(CS_REDUCE);
+}
+
+TEST(each_rank_gets_its_block)
+{
+	expect_all(CS_REDUCE_SCATTER);
+	expect_all(CS_REDUCE_SCATTER_BLOCK);
+	/* One way, and each rank has the same far from it as in an allreduce. */
+	reduce(CS_REDUCE_SCATTER_BLOCK, "2x8x8", 128, 0, 2048, 1);
+	assert_int_equal(node.bytes[FAR], 8192);
 }
 
 TEST(a_vector_crosses_each_border_once_each_way)

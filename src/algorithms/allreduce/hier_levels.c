@@ -5,6 +5,7 @@
  *   reduce      collect vectors, add them up         gather     collect blocks
  *   allreduce   the same, tell the sum               scatter    tell each subtree its blocks
  *   allgather   collect blocks, tell all of them     alltoall   fetched for groups (node/fetch.h)
+ *   reduce_scatter(_block)                           long ones only
  *
  * Lines read: 2 (p - 1) for a barrier where flat has p (p - 1), and no rank reads, or is read by,
  * more than its group's members. Vectors are added up on their way where the order does not matter
@@ -28,7 +29,8 @@
 extern const struct cs_algorithm cs_algorithm_allgather_hier_host, cs_algorithm_allreduce_hier_host,
 	cs_algorithm_alltoall_hier_host, cs_algorithm_barrier_hier_host,
 	cs_algorithm_bcast_hier_host, cs_algorithm_gather_hier_host,
-	cs_algorithm_reduce_hier_host, cs_algorithm_scatter_hier_host;
+	cs_algorithm_reduce_hier_host, cs_algorithm_reduce_scatter_hier_host,
+	cs_algorithm_scatter_hier_host;
 
 /* By collective: algorithm of other calls. */
 static const struct cs_algorithm *const flat[CS_COLL_COUNT] = {
@@ -39,6 +41,8 @@ static const struct cs_algorithm *const flat[CS_COLL_COUNT] = {
 	[CS_BCAST] = &cs_algorithm_bcast_hier_host,
 	[CS_GATHER] = &cs_algorithm_gather_hier_host,
 	[CS_REDUCE] = &cs_algorithm_reduce_hier_host,
+	[CS_REDUCE_SCATTER] = &cs_algorithm_reduce_scatter_hier_host,
+	[CS_REDUCE_SCATTER_BLOCK] = &cs_algorithm_reduce_scatter_hier_host,
 	[CS_SCATTER] = &cs_algorithm_scatter_hier_host,
 };
 static size_t flat_params[CS_COLL_COUNT][CS_MAX_PARAMS];
@@ -69,7 +73,7 @@ flat_params_of(enum cs_coll coll)
 static bool
 folds(const struct cs_call *call)
 {
-	return (call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE) && call->reduction.is_exact;
+	return cs_colls[call->coll].reduces && call->reduction.is_exact;
 }
 
 /* Parameters. */
@@ -81,6 +85,7 @@ is_by_levels(const struct cs_op *op, const size_t *params)
 	const struct cs_levels *levels = &op->team->shape.levels;
 	const struct cs_call *call = &op->call;
 	if (op->team->shape.nodes > 1 || levels->count < 2 ||
+	    cs_coll_is_scattered(&cs_colls[call->coll]) ||
 	    (params[BY_MODEL] && call->bytes >= levels->below[call->coll]))
 		return false;
 	if (call->coll == CS_ALLTOALL)
@@ -267,7 +272,8 @@ fast(struct cs_op *op, const size_t *params)
 const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
 	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLREDUCE) | CS_SET(CS_ALLTOALL) |
 		 CS_SET(CS_BARRIER) | CS_SET(CS_BCAST) | CS_SET(CS_GATHER) |
-		 CS_SET(CS_REDUCE) | CS_SET(CS_SCATTER),
+		 CS_SET(CS_REDUCE) | CS_SET(CS_REDUCE_SCATTER) |
+		 CS_SET(CS_REDUCE_SCATTER_BLOCK) | CS_SET(CS_SCATTER),
 	.name = "hier:levels",
 	.summary = "many ranks: trees and slices of caches and packages; or as hier:host",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },

@@ -20,7 +20,8 @@ struct radix {
 	struct cs_post post;
 	int self, lowest, top; /* place; first and last level with slices */
 	bool is_all;           /* allreduce */
-	int root;              /* else: place */
+	int root;              /* else: place; -1: all have their block */
+	size_t block, block_end; /* with blocks: elements of the own one in the vector */
 	size_t half;           /* bytes of a half of a slot */
 	size_t per_round, total; /* elements of a round; of this one */
 	uint64_t round, stage; /* stages of the round that are over: the step of the next one */
@@ -72,12 +73,31 @@ behind(const struct radix *radix, int level, int place)
 	return level > radix->lowest ? radix->levels->end[level - 1][place] : place + 1;
 }
 
+static bool
+has_blocks(const struct radix *radix)
+{
+	return !radix->is_all && radix->root < 0;
+}
+
+/* An element of the vector, counted in this round, or the nearest one in it. */
+static size_t
+in_round(const struct radix *radix, size_t element)
+{
+	size_t before = radix->round * radix->per_round,
+	       at = element > before ? element - before : 0;
+	return at < radix->total ? at : radix->total;
+}
+
 /* The slice of the rank at a place in its group of a level: [*first, returned). */
 static size_t
 slice(struct cs_op *op, int level, int place, size_t *first)
 {
 	const struct radix *radix = radix_of(op);
 	int begin = radix->levels->first[level][place];
+	if (level == radix->top && has_blocks(radix)) { /* the own place's */
+		*first = in_round(radix, radix->block);
+		return in_round(radix, radix->block_end);
+	}
 	return cs_slice(radix->total, op->call.reduction.unit,
 			radix->levels->end[level][place] - begin, place - begin, first) + *first;
 }
@@ -186,6 +206,8 @@ reduce_level(struct cs_op *op, int level)
 	int begin = levels->first[level][radix->self], end = levels->end[level][radix->self],
 	    own = level > radix->lowest ? levels->first[level - 1][radix->self] : radix->self;
 	size_t first, last = slice(op, level, radix->self, &first);
+	char *to_block = op->call.recv.base + (radix->round * radix->per_round - radix->block) *
+			 op->call.reduction.unit;
 	for (size_t at = first + radix->at; at < last; at = first + radix->at) {
 		const void *from[levels->size];
 		int places[levels->size], n = 0, part = own;
@@ -202,7 +224,9 @@ reduce_level(struct cs_op *op, int level)
 		for (int i = 0; i < n; i++)
 			note(op, places[i], to - at);
 		cs_rank_order_reduce(op, &op->call.reduction,
-				     in_slot(op, radix->post.slot, level, at), from, n, to - at);
+				     level == radix->top && has_blocks(radix)
+				     ? to_block + at * op->call.reduction.unit
+				     : in_slot(op, radix->post.slot, level, at), from, n, to - at);
 		radix->at = to - first;
 	}
 	return true;
@@ -291,6 +315,19 @@ next_round(struct cs_op *op)
 	return CS_OK;
 }
 
+/* Finds the own block, in the order of ranks. */
+static void
+find_block(struct cs_op *op, struct radix *radix)
+{
+	const struct cs_call *call = &op->call;
+	size_t each = call->count / (size_t)op->team->shape.ranks;
+	int self = op->team->shape.rank;
+	radix->block = call->counts ? 0 : (size_t)self * each;
+	for (int rank = 0; call->counts && rank < self; rank++)
+		radix->block += call->counts[rank];
+	radix->block_end = radix->block + (call->counts ? call->counts[self] : each);
+}
+
 void
 cs_radix_start(struct cs_op *op)
 {
@@ -307,6 +344,8 @@ cs_radix_start(struct cs_op *op)
 	radix->post = (struct cs_post){ .way = CS_POST_RING,
 					.rounds = cs_chunks_rounds(call->count, radix->per_round),
 					.chunk = half + (call->bytes < most ? call->bytes : most) };
+	if (has_blocks(radix))
+		find_block(op, radix);
 	cs_node_expect(&op->node, radix->post.rounds, steps(radix));
 	cs_op_start(op, script);
 	cs_post_reserve(&op->node, &radix->post, op->node.extras & CS_OP_NONBLOCKING);

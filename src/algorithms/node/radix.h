@@ -6,7 +6,8 @@
  *          node, of the packages' sums
  *   down   the same back: each rank gets the sums of its package's slice from the node, of its
  *          cache's from the package, and all from its mates (in a reduce only those with the root
- *          in their group, and all the root)
+ *          in their group, and all the root; in a reduce_scatter none, whose slices of the node
+ *          are the ranks' blocks)
  *
  * n bytes cross the border of each part of a group but one: in an allreduce 2 n (caches - packages)
  * between caches of a package and 2 n (packages - 1) between packages, where flat slices have
@@ -20,7 +21,7 @@
 /* Can a vector of elements of `unit` bytes be reduced so? Equal on all ranks. */
 bool cs_radix_fits(const struct cs_team *team, size_t unit);
 
-/* Starts an allreduce, or a reduce of call->root. */
+/* Starts an allreduce, a reduce of call->root, or a reduce_scatter(_block). */
 void cs_radix_start(struct cs_op *op);
 
 #endif
