@@ -7,18 +7,20 @@
  *
  * The seed doubles between nodes in pairs, for powers of two; here, as in Bruck's algorithm, each
  * node receives from the one 2^k above, which takes ceil(log2 nodes) steps for any number of nodes:
- * one write per node and step, and no copy but copy-in and copy-out. Over verbs, with small and
- * middle blocks: every other way copies once more or pays a message per rank. */
+ * one write per node and step, and no copy but copy-in and copy-out. With s senders it receives
+ * from s nodes in a step, by a rank each: ceil(log_(s + 1) nodes) steps (seed 002, 2.3.2). Over
+ * verbs, with small and middle blocks: every other way copies once more or pays a message per
+ * rank. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/overlap.h"
 
 /* Parameters. */
-enum { CHUNK };
+enum { CHUNK, SENDERS };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_overlap_allgather(op, params[CHUNK]);
+	cs_overlap_allgather(op, params[CHUNK], params[SENDERS]);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_hier_overlap = {
@@ -27,6 +29,6 @@ const struct cs_algorithm cs_algorithm_allgather_hier_overlap = {
 	.summary = "from node memory into node memory, copy-out while the next step's data is on "
 		   "its way",
 	.needs = { .several_per_node = true, .several_nodes = true },
-	.params = { [CHUNK] = CS_OVERLAP_CHUNK },
+	.params = { [CHUNK] = CS_OVERLAP_CHUNK, [SENDERS] = CS_HIER_SENDERS },
 	.run = run,
 };

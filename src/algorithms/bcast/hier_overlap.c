@@ -7,7 +7,7 @@
  *                others:                flag k up: copy k out
  *
  * Cost: one write per node and piece, one copy-in, one copy-out per rank. Wins over verbs with
- * large messages. */
+ * large messages. With several senders they take the pieces in turn. */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/overlap.h"
@@ -16,7 +16,7 @@
 
 struct state {
 	struct cs_hier hier;
-	struct cs_wire *wire; /* NULL: not the leader */
+	struct cs_wire *wire; /* NULL: no driver */
 	size_t chunk;
 	struct cs_request *receives, *sends; /* of piece k: k % 2; of the piece that is passed on */
 	int place;  /* of the own node, counted from the root's */
@@ -56,13 +56,28 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	round->room = CS_OVERLAP_ROOM;
 }
 
-/* Copy in at the root; elsewhere a leader starts to receive the piece at once. */
+/* Drivers take pieces in turn. */
+static int
+driver_of(const struct cs_op *op, const struct cs_hier_round *round)
+{
+	return cs_hier_has_senders(op) ? (int)(round->index % (uint64_t)op->senders.count) : 0;
+}
+
+/* NULL: another rank drives this piece. */
+static struct cs_wire *
+wire_of(struct cs_op *op, const struct cs_hier_round *round)
+{
+	bool is_other = cs_hier_has_senders(op) && driver_of(op, round) != op->senders.self;
+	return is_other ? NULL : state_of(op)->wire;
+}
+
+/* Copy in at the root; elsewhere a driver starts to receive the piece at once. */
 static enum cs_status
 bring(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	struct cs_wire *wire = state->wire;
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	struct cs_wire *wire = wire_of(op, round);
 	size_t bytes = piece_of(op, round->index);
 	if (is_root(op)) {
 		cs_copy_in(op, round->area[0], op->call.recv.base + round->index * state->chunk,
@@ -70,7 +85,8 @@ bring(struct cs_op *op)
 		cs_node_publish(&op->node, state->hier.line, round->here);
 	} else if (state->place && wire) {
 		wire->recv_direct(wire, &state->receives[round->index % 2],
-				  node_at(op, cs_overlap_parent(state->place)), op->tag,
+				  cs_overlap_peer(op, node_at(op, cs_overlap_parent(state->place)),
+						  driver_of(op, round)), op->tag,
 				  round->area[0], bytes, cs_overlap_flag(op, round, 0),
 				  round->turn);
 	}
@@ -90,8 +106,8 @@ meet(struct cs_op *op)
 	const struct cs_hier_round *round = cs_hier_taken(&state->hier);
 	bool is_here = !round || is_root(op) ||
 		       (state->place
-			? cs_overlap_has_come(op, state->wire, &state->receives[round->index % 2],
-					      round, 0)
+			? cs_overlap_has_come(op, driver_of(op, round), wire_of(op, round),
+					      &state->receives[round->index % 2], round, 0)
 			: cs_node_look(&op->node, op->team->shape.local_of[op->call.root],
 				       round->here) != NULL);
 	return is_here ? CS_OK : CS_AGAIN;
@@ -109,12 +125,13 @@ pass_on(struct cs_op *op)
 	int count = cs_overlap_children(state->place, op->team->shape.nodes, children);
 	const char *area = round->area[0];
 	size_t bytes = piece_of(op, round->index);
-	state->sent = state->wire ? count : 0;
+	struct cs_wire *wire = wire_of(op, round);
+	state->sent = wire ? count : 0;
 	state->waited = 0;
 	for (int i = 0; i < state->sent; i++)
-		state->wire->send_direct(state->wire, &state->sends[i],
-					 node_at(op, children[count - 1 - i]), op->tag, area,
-					 bytes);
+		wire->send_direct(wire, &state->sends[i],
+				  cs_overlap_peer(op, node_at(op, children[count - 1 - i]),
+						  driver_of(op, round)), op->tag, area, bytes);
 	if (!is_root(op))
 		cs_copy_result(op, op->call.recv.base + round->index * state->chunk, area, bytes);
 	return CS_OK;
@@ -128,7 +145,7 @@ leave(struct cs_op *op)
 }
 
 /* Parameters. */
-enum { WIRE_CHUNK };
+enum { WIRE_CHUNK, SENDERS };
 
 static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, pass_on,
 				    leave, cs_hier_next, NULL };
@@ -144,14 +161,16 @@ run(struct cs_op *op, const size_t *params)
 	state->hier.rounds = cs_chunks_rounds(op->call.bytes, state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 	state->place = (shape->node - shape->node_of[op->call.root] + shape->nodes) % shape->nodes;
-	if (cs_team_is_leader(team)) {
-		state->wire = team->host->wire(team->leaders);
+	const struct cs_hier_senders senders =
+		{ .count = cs_hier_most_senders(op, params[SENDERS]), .never_meet = true };
+	cs_hier_start_by_senders(op, state->place ? &kind : &root_kind, &senders, script, 1);
+	state->hier.needs_line = is_root(op);
+	state->wire = cs_overlap_wire(op);
+	if (state->wire) {
 		state->receives = cs_op_memory(op, CS_OP_REQUESTS,
 					       (2 + CS_OVERLAP_MOST) * sizeof *state->receives);
 		state->sends = state->receives + 2;
 	}
-	cs_hier_start(op, state->place ? &kind : &root_kind, 1, script, 1);
-	state->hier.needs_line = is_root(op);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_overlap = {
@@ -160,6 +179,7 @@ const struct cs_algorithm cs_algorithm_bcast_hier_overlap = {
 	.summary = "down a tree of nodes, from node memory into node memory, copy-out meanwhile",
 	.needs = { .several_per_node = true, .several_nodes = true },
 	.params = { [WIRE_CHUNK] = { "wire_chunk",
-			    "bytes per piece", 256 << 10, 4 << 10, 64 << 20 } },
+			    "bytes per piece", 256 << 10, 4 << 10, 64 << 20 },
+		    [SENDERS] = CS_HIER_SENDERS },
 	.run = run,
 };

@@ -159,7 +159,7 @@ struct cs_hier_senders {
 	bool never_meet; /* none waits for another */
 };
 
-/* Of so many, those for which each node has a rank. */
+/* As many of `wanted` as each node has ranks. */
 int cs_hier_most_senders(const struct cs_op *op, size_t wanted);
 
 /* The number of senders of a call of so many rounds for which `wanted` are asked, if the area has

@@ -5,18 +5,21 @@
 
 #include <string.h>
 
-/* State of Bruck's steps between nodes: with the parts of `have` nodes each node receives those of
- * the next ones from the node `have` above, and sends its own first ones to the node `have` below.
- * In the area a node's own part comes first, then the next node's, and so on: each message is then
- * contiguous, for any number of nodes. */
+/* State of Bruck's steps between nodes, with k ports: with the parts of `have` nodes each node
+ * receives those of the next ones from the nodes have, 2 have .. k have above, and sends its own
+ * first ones to the nodes as far below. A port is one driver's. In the area a node's own part comes
+ * first, then the next node's, and so on: each message is then contiguous, for any number of
+ * nodes. */
 struct state {
 	struct cs_hier hier;
-	struct cs_wire *wire; /* NULL: not the leader */
+	struct cs_wire *wire; /* NULL: no driver */
+	int ports, port;      /* the own one, of a driver */
 	struct cs_request *receives, *sends; /* by step */
 	size_t chunk;   /* bytes of a block in a round, at most */
 	size_t *before; /* by place: bytes of all parts in places before it; nodes + 1 */
 	int step, have; /* between nodes: the step at hand; nodes whose parts are there before it */
 	bool is_sent;   /* in this step */
+	int next;       /* ports whose messages have come in it */
 	int ready, last; /* place and number of the parts to be copied out next */
 };
 
@@ -98,12 +101,19 @@ copy_out(struct cs_op *op, int place, int count)
 	}
 }
 
-/* Number of parts that come from the node `have` above. */
+/* Number of parts that come, `distance` above, from there. */
 static int
-coming(const struct cs_op *op, int have)
+coming(const struct cs_op *op, int have, int distance)
 {
-	int rest = op->team->shape.nodes - have;
+	int rest = op->team->shape.nodes - distance;
 	return have < rest ? have : rest;
+}
+
+/* The next step's `have`. */
+static int
+grown(const struct state *state, int have)
+{
+	return have * (state->ports + 1);
 }
 
 static size_t
@@ -112,19 +122,32 @@ bytes_of(const struct state *state, int place, int count)
 	return state->before[place + count] - state->before[place];
 }
 
-/* Posts all receives, so that no sender waits for a receiver that is busy with an earlier step. */
+/* Flag of a port in a step. */
+static int
+flag_of(const struct state *state, int step, int port)
+{
+	return step * state->ports + port;
+}
+
+/* Posts all receives of the own port, so that no sender waits for a receiver that is busy with an
+ * earlier step. */
 static void
 start_receives(struct cs_op *op)
 {
 	struct state *state = state_of(op);
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
-	for (int step = 0, have = 1; have < op->team->shape.nodes; step++, have *= 2) {
-		size_t bytes = bytes_of(state, have, coming(op, have));
+	int step = 0, nodes = op->team->shape.nodes;
+	for (int have = 1; have < nodes; step++, have = grown(state, have)) {
+		int distance = (state->port + 1) * have;
+		size_t bytes = distance < nodes
+			       ? bytes_of(state, distance, coming(op, have, distance)) : 0;
 		if (bytes)
-			state->wire->recv_direct(state->wire, &state->receives[step],
-						 node_at(op, have), op->tag,
-						 round->area[0] + state->before[have], bytes,
-						 cs_overlap_flag(op, round, step), round->turn);
+			state->wire->recv_direct(
+				state->wire, &state->receives[step],
+				cs_overlap_peer(op, node_at(op, distance), state->port), op->tag,
+				round->area[0] + state->before[distance], bytes,
+				cs_overlap_flag(op, round, flag_of(state, step, state->port)),
+				round->turn);
 	}
 }
 
@@ -138,7 +161,7 @@ bring(struct cs_op *op)
 	cs_node_publish(&op->node, state->hier.line, cs_hier_now(&state->hier)->here);
 	state->step = 0;
 	state->have = state->last = 1;
-	state->ready = 0;
+	state->ready = state->next = 0;
 	state->is_sent = false;
 	return CS_OK;
 }
@@ -151,29 +174,67 @@ meet(struct cs_op *op)
 	return cs_hier_look_all(op, cs_hier_now(&state_of(op)->hier)->here, NULL);
 }
 
+/* Bytes that the own port sends in the step at hand. */
+static size_t
+sent_bytes(struct cs_op *op)
+{
+	const struct state *state = state_of(op);
+	int distance = (state->port + 1) * state->have;
+	return state->wire && distance < op->team->shape.nodes
+	       ? bytes_of(state, 0, coming(op, state->have, distance)) : 0;
+}
+
+static void
+send(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	size_t bytes = sent_bytes(op);
+	if (!bytes)
+		return;
+	int below = (shape->node - (state->port + 1) * state->have + shape->nodes) % shape->nodes;
+	state->wire->send_direct(state->wire, &state->sends[state->step],
+				 cs_overlap_peer(op, below, state->port), op->tag, area_of(op),
+				 bytes);
+}
+
+/* Have the messages of all ports come in this step? The own one first, which others wait for. */
+static bool
+have_all_come(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	for (; state->next < state->ports; state->next++) {
+		int port = state->wire ? (state->port + state->next) % state->ports : state->next,
+		    distance = (port + 1) * state->have;
+		if (distance >= op->team->shape.nodes)
+			continue;
+		struct cs_wire *wire = port == state->port ? state->wire : NULL;
+		bool has_bytes = bytes_of(state, distance, coming(op, state->have, distance));
+		if (!cs_overlap_has_come(op, port, wire,
+					 has_bytes ? &state->receives[state->step] : NULL, round,
+					 flag_of(state, state->step, port)))
+			return false;
+	}
+	state->next = 0;
+	return true;
+}
+
 /* Makes one step; copies the parts of the last one out while its own are on their way. */
 static enum cs_status
 step_between(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	const struct cs_shape *shape = &op->team->shape;
-	struct cs_wire *wire = state->wire;
-	int count = coming(op, state->have);
+	int rest = op->team->shape.nodes - state->have, all = state->have * state->ports;
 	if (!state->is_sent) {
-		size_t bytes = bytes_of(state, 0, count);
-		int below = (shape->node - state->have + shape->nodes) % shape->nodes;
-		if (wire && bytes)
-			wire->send_direct(wire, &state->sends[state->step], below, op->tag,
-					  area_of(op), bytes);
+		send(op);
 		copy_out(op, state->ready, state->last);
 		state->is_sent = true;
 	}
-	struct cs_request *request = bytes_of(state, state->have, count)
-				     ? &state->receives[state->step] : NULL;
-	if (!cs_overlap_has_come(op, wire, request, cs_hier_now(&state->hier), state->step))
+	if (!have_all_come(op))
 		return CS_AGAIN;
 	state->ready = state->have;
-	state->last = count;
+	state->last = all < rest ? all : rest;
 	return CS_OK;
 }
 
@@ -181,7 +242,8 @@ static enum cs_status
 between(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	for (; state->have < op->team->shape.nodes; state->step++, state->have *= 2) {
+	for (; state->have < op->team->shape.nodes;
+	     state->step++, state->have = grown(state, state->have)) {
 		if (step_between(op) == CS_AGAIN)
 			return CS_AGAIN;
 		state->is_sent = false;
@@ -197,8 +259,9 @@ static enum cs_status
 leave(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	for (; state->wire && state->have < op->team->shape.nodes; state->step++, state->have *= 2)
-		if (bytes_of(state, 0, coming(op, state->have)) &&
+	for (; state->wire && state->have < op->team->shape.nodes;
+	     state->step++, state->have = grown(state, state->have))
+		if (sent_bytes(op) &&
 		    !cs_message_is_over(op, state->wire, &state->sends[state->step]))
 			return CS_AGAIN;
 	return CS_OK;
@@ -207,8 +270,30 @@ leave(struct cs_op *op)
 static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, between,
 				    leave, cs_hier_next, NULL };
 
+struct cs_wire *
+cs_overlap_wire(const struct cs_op *op)
+{
+	const struct cs_team *team = op->team;
+	if (!cs_hier_has_senders(op))
+		return cs_team_is_leader(team) ? team->host->wire(team->leaders) : NULL;
+	return op->senders.self >= 0 ? team->host->wire(team->everyone) : NULL;
+}
+
+/* Ports, at most `wanted`, none of which is without a message, and for which there are flags. */
+static int
+ports_for(const struct cs_op *op, int wanted)
+{
+	int nodes = op->team->shape.nodes, ports = wanted < nodes ? wanted : nodes - 1, flags;
+	do {
+		flags = 0;
+		for (int have = 1; have < nodes; have *= ports + 1)
+			flags += ports;
+	} while (flags > CS_AREA_FLAGS && --ports);
+	return ports;
+}
+
 void
-cs_overlap_allgather(struct cs_op *op, size_t wire_chunk)
+cs_overlap_allgather(struct cs_op *op, size_t wire_chunk, size_t wanted)
 {
 	struct cs_team *team = op->team;
 	size_t area = team->node.shape.area_bytes, limit = wire_chunk < area ? wire_chunk : area;
@@ -220,14 +305,18 @@ cs_overlap_allgather(struct cs_op *op, size_t wire_chunk)
 	state->hier.rounds = cs_chunks_rounds(
 		cs_blocks_largest(&op->call.recv, team->shape.ranks, -1), state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
-	if (cs_team_is_leader(team)) {
-		state->wire = team->host->wire(team->leaders);
+	const struct cs_hier_senders senders =
+		{ .count = ports_for(op, cs_hier_most_senders(op, wanted)), .never_meet = true };
+	state->ports = senders.count;
+	cs_hier_start_by_senders(op, &kind, &senders, script, 1);
+	state->wire = cs_overlap_wire(op);
+	state->port = cs_hier_has_senders(op) ? op->senders.self : 0;
+	if (state->wire) {
 		state->receives =
 			cs_op_memory(op, CS_OP_REQUESTS,
 				     2 * CS_OVERLAP_MOST * sizeof *state->receives);
 		state->sends = state->receives + CS_OVERLAP_MOST;
 	}
-	cs_hier_start(op, &kind, 1, script, 1);
 }
 
 int

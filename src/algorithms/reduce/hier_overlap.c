@@ -104,7 +104,7 @@ add_children(struct cs_op *op)
 	char *sum = round->area[0] + first * reduction->unit;
 	for (; state->child < state->child_count; state->child++) {
 		int i = state->child;
-		if (!cs_overlap_has_come(op, state->wire, &state->receives[i], round, i))
+		if (!cs_overlap_has_come(op, 0, state->wire, &state->receives[i], round, i))
 			return CS_AGAIN;
 		const void *from[] = { sum, sum + (size_t)(i + 1) * state->part };
 		cs_rank_order_reduce(op, reduction, sum, from, 2, mine);
