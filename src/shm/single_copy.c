@@ -89,7 +89,7 @@ get(struct cs_node_op *op, int local, char *to, uint64_t remote, size_t bytes)
 	int saved = errno;
 	size_t got = 0;
 	if (cs_node_is_watched(op))
-		node->watch->read(op, local, bytes);
+		node->watch->read(op, local, to, remote, bytes);
 	else if ((got = cs_cma_get((pid_t)cs_node_rank(node, local)->pid, to, remote, bytes)) <
 		 bytes)
 		read_otherwise(op, local, to + got, remote + got, bytes - got);
@@ -153,6 +153,8 @@ cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
 	struct cs_node *node = op->node;
 	uintptr_t from = (uintptr_t)memory, to = from + bytes;
 	struct cs_offer *offer = &op->offer;
+	if (cs_node_is_watched(op) && node->watch->read)
+		return true;
 	if (node->calls + 1 < node->backoff_until ||
 	    !cs_single_copy_may_read(&node->readable, memory, bytes))
 		return false;

@@ -106,6 +106,9 @@ static const struct key whole_keys[] = {
 	OPTIONAL("look", look, SECONDS),
 	OPTIONAL("rndv", rndv, BYTES),
 	OPTIONAL("rts", rts, SWITCH),
+	OPTIONAL("cma", cma, SECONDS),
+	OPTIONAL("cma.page", cma_page, SECONDS),
+	OPTIONAL("cma.crowd", cma_crowd, SECONDS),
 	{ .name = NULL },
 };
 
@@ -156,7 +159,7 @@ set(struct cs_model *model, char *name, char *complaint, size_t room)
 		snprintf(complaint, room,
 			 "\"%s\" is no key; expected one of L, o, os, or, osmin, ormin, g, G, "
 			 "f, each also with intra., copy, reduce, nic.g, nic.G, bus, flag, look, "
-			 "rndv, rts", name);
+			 "rndv, rts, cma, cma.page, cma.crowd", name);
 		return CS_BAD_INPUT;
 	}
 	double number = cs_parse_decimal(value, &end);

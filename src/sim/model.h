@@ -54,6 +54,10 @@ struct cs_model {
 	int64_t rndv;         /* messages of more bytes leave when their receiver is there; 0: none
 			       * has to; rts: 1: and when it has been asked (sim/sim.h) */
 	int64_t rts, look;    /* ps of a look at a call that is under way */
+	/* ps, of a player's single copies (process_vm_readv), besides their bytes: a call, a page
+	 * in it, and a page for each other rank that reads of the same owner meanwhile. cma 0: the
+	 * ranks cannot read each other's memory. */
+	int64_t cma, cma_page, cma_crowd;
 };
 
 /* Built in: "hdr-like", "10gbe-like", "mt25204", "mt23108", "cx6-hdr". Ended by an empty name. */
@@ -64,7 +68,8 @@ extern const struct cs_model cs_models[];
  *
  *   L os or o g G f     between nodes (o: os and or; f: a count); intra.L ... inside a node
  *   osmin ormin         os and or of the further messages of a row
- *   copy reduce nic.g nic.G bus flag look rndv (bytes) rts (0 or 1)
+ *   copy reduce nic.g nic.G bus flag look rndv (bytes) rts (0 or 1) cma cma.page
+ *   cma.crowd
  *
  * Without a built-in model missing keys are 0 (f: 1); inside a node the keys between nodes hold if
  * no intra key is given. CS_BAD_INPUT: `complaint` says what is wrong and what was expected, *model

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE ((size_t)4096)
+
 static _Thread_local struct cs_play_rank *current;
 
 struct cs_play_rank *
@@ -283,6 +285,33 @@ work(struct cs_node_op *op, bool reduces, size_t bytes)
 	return rank->play->options.moves;
 }
 
+/* Readers of one owner at a time wait for each other's locks on its pages. */
+static void
+read_memory(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes)
+{
+	struct cs_play_rank *rank = rank_of(op);
+	struct cs_play *play = rank->play;
+	const struct cs_model *model = play->sim->model;
+	const struct cs_shape *shape = &rank->team.shape;
+	struct cs_sim_actor *actor = cs_play_actor(rank);
+	int64_t pages = (int64_t)((bytes + PAGE - 1) / PAGE), others = 0;
+	if (!to)
+		return; /* of a slot: its work is noted */
+	cs_play_settle(rank);
+	for (int at = shape->first[shape->node]; at < shape->first[shape->node + 1]; at++) {
+		const struct cs_play_rank *other = &play->ranks[shape->order[at]];
+		others += other->reads_of == local && other->reads_until > actor->now;
+	}
+	actor->now += model->cma + pages * (model->cma_page + others * model->cma_crowd);
+	rank->reads_of = local;
+	rank->reads_until = actor->now + (int64_t)((double)bytes * (double)model->copy / 1e3);
+	cs_play_catch_up(rank);
+	cs_play_do_work(rank, false, bytes);
+	cs_play_settle(rank);
+	if (play->options.moves)
+		memcpy(to, (const void *)(uintptr_t)remote, bytes);
+}
+
 static const void *
 keep(struct cs_node_op *op, const void *from, size_t bytes)
 {
@@ -290,7 +319,8 @@ keep(struct cs_node_op *op, const void *from, size_t bytes)
 }
 
 const struct cs_node_watch cs_play_watch = { .told = told, .work = work,
-					     .wait = wait_for_word, .keep = keep };
+					     .wait = wait_for_word, .read = read_memory,
+					     .keep = keep };
 
 /* --- a rank's call ---------------------------------------------------------------------------- */
 
@@ -362,6 +392,17 @@ resume(struct cs_sim *sim, const struct cs_event *event)
 #define STACK ((size_t)64 << 10)
 #endif
 
+/* By measured times an algorithm would choose otherwise each time: cma_min has to say. */
+static bool
+may_single_copy(const struct cs_play *play)
+{
+	const struct cs_param *params = play->algorithm->params;
+	for (int i = 0; i < CS_MAX_PARAMS && params[i].name; i++)
+		if (!strcmp(params[i].name, "cma_min"))
+			return play->options.params[i] && play->sim->model->cma;
+	return false;
+}
+
 static void
 begin(struct cs_sim *sim, const int64_t *starts)
 {
@@ -377,6 +418,8 @@ begin(struct cs_sim *sim, const int64_t *starts)
 		rank->paid = rank->owed[0] = rank->owed[1] = 0;
 		rank->owed_time = rank->row = 0;
 		rank->owes_plan = false;
+		rank->reads_until = 0;
+		rank->team.has_cma = may_single_copy(play);
 		cs_fiber_drop(rank->fiber);
 		rank->fiber = cs_fiber_make(body, rank, play->stacks + STACK * (size_t)number,
 					    STACK);

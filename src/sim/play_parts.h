@@ -77,6 +77,8 @@ struct cs_play_rank {
 	double owed_time; /* fs */
 	bool owes_plan;   /* some of it is that of a plan between nodes */
 	double row;       /* fs of work since something else took time */
+	int reads_of;     /* local rank whose memory it reads by single copy, */
+	int64_t reads_until;
 	size_t paid;      /* bytes of reductions that are to be done, with `moves` */
 	uint64_t *heard;  /* by local rank: call and step of its line that was found last */
 	struct cs_play_message *messages;

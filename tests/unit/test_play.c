@@ -25,6 +25,7 @@ struct played {
 };
 
 static const char *zero; /* name of a parameter that is 0; NULL: all are as by default */
+static size_t cma_min;
 
 static void
 play(enum cs_coll coll, const char *name, const struct cs_sim_call *shape, bool moves, int deaf,
@@ -37,7 +38,8 @@ play(enum cs_coll coll, const char *name, const struct cs_sim_call *shape, bool 
 	assert_non_null(algorithm);
 	memset(played, 0, sizeof *played);
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		params[i] = zero && !strcmp(zero, algorithm->params[i].name) ? 0
+		params[i] = !strcmp("cma_min", algorithm->params[i].name) ? cma_min
+			    : zero && !strcmp(zero, algorithm->params[i].name) ? 0
 			    : algorithm->params[i].role != CS_ROLE_SENDERS || shape->ppn < 3
 			    ? algorithm->params[i].fallback : (size_t)shape->ppn - 1;
 	const struct cs_play_options options = { .params = params, .moves = moves, .deaf = deaf };
@@ -222,6 +224,46 @@ TEST(a_barrier_takes_its_closed_form)
 	expect_ends(CS_BARRIER, "hier:dissemination", (struct cs_sim_call){ .nodes = 2, .ppn = 2 },
 		    (int64_t[]){ 0, 0, 0, 500 },
 		    (int64_t[]){ 507 + one, 507 + one + 7, 507 + 30 + 7, 507 + 30 });
+}
+
+/* A call of 50, 3 for each page, and 11 more for each rank that reads there already. */
+TEST(single_copies_take_their_closed_form)
+{
+	struct cs_model model = plain;
+	const struct cs_sim_call call = { .nodes = 1, .ppn = 3, .bytes = 8192 };
+	const int64_t first = 7 + 50 + 2 * 3 + 8192 * 2, second = first + 2 * 11;
+	struct played played;
+	(void)state;
+	model.cma = 50;
+	model.cma_page = 3;
+	model.cma_crowd = 11;
+	cma_min = 8192;
+	play(CS_BCAST, "hier:host", &call, true, -1, &model, NULL, &played);
+	cma_min = 0;
+	assert_int_equal(played.status, CS_OK);
+	assert_int_equal(played.ends[1], first);
+	assert_int_equal(played.ends[2], second);
+	assert_int_equal(played.ends[0], second + 7); /* it waits for its readers */
+	assert_int_equal(played.counts.copied, 2 * 8192);
+}
+
+TEST(single_copies_are_right)
+{
+	static const enum cs_coll colls[] = { CS_ALLGATHER, CS_ALLTOALL, CS_BCAST, CS_GATHER,
+					      CS_SCATTER, CS_ALLREDUCE, CS_REDUCE,
+					      CS_REDUCE_SCATTER, CS_ALLTOALLV };
+	struct cs_model model = cs_models[0];
+	(void)state;
+	model.cma = 700000;
+	cma_min = 1000;
+	for (size_t i = 0; i < COUNT(colls); i++) {
+		const struct cs_sim_call call = { .nodes = 1, .ppn = 3, .bytes = 48000 };
+		struct played played;
+		play(colls[i], "hier:host", &call, true, -1, &model, NULL, &played);
+		if (played.status != CS_OK)
+			fail_msg("%s: %s", cs_colls[colls[i]].name, played.result.text);
+	}
+	cma_min = 0;
 }
 
 /* --- faults ----------------------------------------------------------------------------------- */

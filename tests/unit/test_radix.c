@@ -36,8 +36,9 @@ work(struct cs_node_op *op, bool reduces, size_t bytes)
 }
 
 static void
-read_it(struct cs_node_op *op, int local, size_t bytes)
+read_it(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes)
 {
+	(void)to, (void)remote;
 	const struct virtual_node *virtual = &node.virtual;
 	int self = op->node->shape.local;
 	bool is_near = virtual->package[self] == virtual->package[local];

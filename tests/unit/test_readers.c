@@ -42,9 +42,9 @@ work(struct cs_node_op *op, bool reduces, size_t bytes)
 }
 
 static void
-read_it(struct cs_node_op *op, int local, size_t bytes)
+read_it(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes)
 {
-	(void)op;
+	(void)op, (void)to, (void)remote;
 	assert_true(bytes);
 	if (++node.readers[local] > node.most)
 		node.most = node.readers[local];

@@ -153,7 +153,7 @@ note(struct cs_op *op, int place, size_t count)
 	const struct cs_node_watch *watch = op->node.node->watch;
 	const struct radix *radix = radix_of(op);
 	if (cs_node_is_watched(&op->node) && watch->read && place != radix->self)
-		watch->read(&op->node, radix->levels->order[place],
+		watch->read(&op->node, radix->levels->order[place], NULL, 0,
 			    count * op->call.reduction.unit);
 }
 
