@@ -9,6 +9,7 @@
  * 	overlap     calls that are computed over (--overlap)
  * 	facts       of a node, for a tuning file (--node)
  * 	node_model  of a node with many cores (the same)
+ * 	copy_out    from a node's memory to each rank (--copy-out)
  * 	loggp       what a message costs (--loggp)     loggp_fit      parameters out of round trips
  * 	wire        what carries these messages
  * 	output      table, JSON, progress
@@ -114,8 +115,8 @@ struct bench_options {
 	int interval_count;
 	double compute; /* times the host's blocking call */
 	const char *json, *svg, *wire;
-	bool is_quiet, wants_loggp, wants_facts, wants_first, wants_overlap, wants_help,
-	     wants_version, wants_verbs, permutes;
+	bool is_quiet, wants_loggp, wants_facts, wants_copy_out, wants_first, wants_overlap,
+	     wants_help, wants_version, wants_verbs, permutes;
 };
 
 /* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
@@ -293,6 +294,12 @@ bool bench_first_measure(struct bench_first *first, const struct bench_case *wha
 /* Collective over all ranks; some seconds. Rank 0 prints the facts of its node as limits of a
  * tuning file (docs/tuning.md). */
 void bench_facts_print(const struct bench_world *world);
+
+/* --- copy_out.c ------------------------------------------------------------------------------- */
+
+/* Collective over all ranks; some seconds. Rank 0 prints what ways of a result from its node's
+ * memory to each of its ranks take. */
+void bench_copy_out_print(const struct bench_world *world);
 
 /* --- imbalance.c ------------------------------------------------------------------------------ */
 

@@ -320,6 +320,8 @@ main(int argc, char **argv)
 		code = measure_network(&options, &world);
 	} else if (options.wants_facts) {
 		bench_facts_print(&world);
+	} else if (options.wants_copy_out) {
+		bench_copy_out_print(&world);
 	} else if (options.pattern_count && !bench_late_load(&options, &world, complaint)) {
 		if (speaks)
 			fprintf(stderr, "collshim-bench: --imbalance: %s\n", complaint);

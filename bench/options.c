@@ -24,6 +24,7 @@ enum {
 	OPT_LOGGP,
 	OPT_WIRE,
 	OPT_NODE,
+	OPT_COPY_OUT,
 	OPT_REPEAT,
 	OPT_ROWS,
 	OPT_THROUGHPUT,
@@ -58,6 +59,7 @@ static const struct option long_options[] = {
 	{ "loggp", no_argument, NULL, OPT_LOGGP },
 	{ "wire", required_argument, NULL, OPT_WIRE },
 	{ "node", no_argument, NULL, OPT_NODE },
+	{ "copy-out", no_argument, NULL, OPT_COPY_OUT },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "rows", required_argument, NULL, OPT_ROWS },
 	{ "throughput", required_argument, NULL, OPT_THROUGHPUT },
@@ -141,6 +143,8 @@ bench_options_help(FILE *out)
 	      "  --node                   no collectives: facts of the node of ranks 0 and 1, as "
 	      "limits of a tuning file,\n"
 	      "                           and its node model by all of its ranks\n"
+	      "  --copy-out               no collectives: ways of a result from a node's shared "
+	      "memory to each rank, by size\n"
 	      "  -t, --time SECONDS       to spend on a case, about; default 0.5\n"
 	      "  --repeat N               rounds in that time, the MPI and ours once in each; "
 	      "default 5\n"
@@ -555,6 +559,9 @@ read_option(struct reading *reading, int option, char **argv)
 			return CS_OK;
 		snprintf(reading->complaint, 256, "--wire %s: expected host or ib", optarg);
 		return CS_BAD_INPUT;
+	case OPT_COPY_OUT:
+		options->wants_copy_out = true;
+		return CS_OK;
 	case OPT_NODE:
 		options->wants_facts = true;
 		return CS_OK;
@@ -659,16 +666,17 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 		return CS_BAD_INPUT;
 	}
 	if (options->svg &&
-	    (options->wants_loggp || options->wants_first || options->wants_facts)) {
-		snprintf(complaint, 256, "--svg: not with --loggp, --from-first or --node, which "
-					 "have no times by size");
+	    (options->wants_loggp || options->wants_first || options->wants_facts ||
+	     options->wants_copy_out)) {
+		snprintf(complaint, 256, "--svg: not with --loggp, --from-first, --node or "
+					 "--copy-out, which have no times of collectives");
 		return CS_BAD_INPUT;
 	}
 	if (options->permutes && (options->wants_loggp || options->wants_first ||
 				  options->wants_overlap || options->pattern_count ||
-				  options->wants_facts)) {
+				  options->wants_facts || options->wants_copy_out)) {
 		snprintf(complaint, 256, "--permute: not with --loggp, --from-first, --overlap, "
-					 "--imbalance or --node");
+					 "--imbalance, --node or --copy-out");
 		return CS_BAD_INPUT;
 	}
 	if (options->wire && !options->wants_loggp) {

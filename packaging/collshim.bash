@@ -24,7 +24,7 @@ _collshim_options()
 	collshim-bench.*) echo --collectives=COLLECTIVES --sizes=ANY --time=ANY \
 		"--root=0|last|rotate" --distribution=DISTRIBUTIONS --cases=CALL --from-first \
 		--imbalance=PATTERN --seed=ANY --permute --overlap --interval=ANY --compute=ANY --svg=FILE \
-		--loggp "--wire=host|ib" --node --repeat=ANY --rows=ANY --throughput=ANY --throughput-rooted=ANY \
+		--loggp "--wire=host|ib" --node --copy-out --repeat=ANY --rows=ANY --throughput=ANY --throughput-rooted=ANY \
 		--per-rank-max --rotate-buffers=ANY --memory=ANY --limit=ANY --bandwidth=ANY \
 		--line-latency=ANY --json=FILE --quiet --help --version;;
 	collshim-tune) echo --mpirun=ANY --out=FILE --svg=FILE "--wire=host|ib" --minutes=ANY --colls=COLLECTIVES --sizes=ANY \
