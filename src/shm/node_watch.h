@@ -17,8 +17,8 @@ struct cs_node_watch {
 	void (*told)(struct cs_node_op *op, int local, uint64_t step);
 	/* A copy or a reduction of so many bytes. True: it is to be done, too. */
 	bool (*work)(struct cs_node_op *op, bool reduces, size_t bytes);
-	/* Bytes that an operation reads of the rank `local`: by single copy, in its place, or (`to` is
-	 * NULL) by slices of levels. NULL: not noted, and there is no single copy. */
+	/* Bytes that an operation reads of the rank `local`: by single copy, in its place, or, with
+	 * `to` NULL, by slices of levels. NULL: not noted, and there is no single copy. */
 	void (*read)(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes);
 	/* An exchange between nodes is noted instead of done. NULL: it is done. */
 	void (*between)(struct cs_node_op *op, const struct cs_problem *problem);
