@@ -237,11 +237,29 @@ significant(const struct call *call)
 	return size == LONG_DOUBLE_ALIGN ? LONG_DOUBLE_BYTES : size;
 }
 
+/* Blocking calls and others may be served by different algorithms, or by the MPI. */
+static void
+make_again(struct call *call)
+{
+	if (call->is_persistent) {
+		call_make_request(call, FIRST);
+		MPI_Start(&call->request);
+	} else if (call->is_begun) {
+		call_begin(call, FIRST);
+	} else {
+		call_invoke(call, FIRST);
+		return;
+	}
+	MPI_Wait(&call->request, MPI_STATUS_IGNORE);
+	if (call->is_persistent)
+		call_free_request(call);
+}
+
 bool
 call_repeat(struct call *call, const char *prefix)
 {
 	struct side *recv = &call->recv;
-	call_invoke(call, FIRST);
+	make_again(call);
 	uint64_t hash = 0;
 	size_t from, to, size = significant(call);
 	value_range(call, &from, &to);

@@ -206,7 +206,8 @@ struct call {
 			    * ones */
 	int error[SETS];
 	MPI_Request request; /* of call_begin or call_make_request */
-	bool is_persistent, is_empty; /* is_empty: no rank has anything to move */
+	bool is_begun, is_persistent; /* made by call_begin; by call_make_request */
+	bool is_empty; /* no rank has anything to move */
 };
 
 struct limits {
@@ -217,9 +218,9 @@ struct limits {
 void call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limits *limits);
 /* Other data for the same arguments. */
 void call_refill(struct call *call, uint64_t seed);
-/* The set OURS by MPI_Ix, or a request for it by MPI_X_init. */
-void call_begin(struct call *call);
-void call_make_request(struct call *call);
+/* The set OURS or FIRST by MPI_Ix, or a request for it by MPI_X_init. */
+void call_begin(struct call *call, int set);
+void call_make_request(struct call *call, int set);
 void call_free_request(struct call *call);
 /* Starts those of `calls` whose indices are in which[0..count), by one function. */
 void calls_start(struct call *calls, int count, const int *which);
@@ -227,8 +228,8 @@ int call_invoke(struct call *call, int set); /* set OURS and FIRST: MPI_X; HOST:
 /* true if all is well; else prints what differs after `prefix`, at most one line, and the call's
  * description. */
 bool call_compare(struct call *call, const char *prefix);
-/* After call_compare, on every rank: is the result (CMP_NEAR) the same when repeated, and the same
- * on all ranks? */
+/* After call_compare, on every rank: is the result (CMP_NEAR) the same when the call is made again
+ * in the same way, and the same on all ranks? */
 bool call_repeat(struct call *call, const char *prefix);
 /* Whose answer is right? The same data moved by point-to-point messages, compared with both; for a
  * replay. Every rank of the communicator takes part. */

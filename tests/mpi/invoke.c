@@ -125,30 +125,31 @@ call_invoke(struct call *call, int set)
 }
 
 void
-call_begin(struct call *call)
+call_begin(struct call *call, int set)
 {
 	call->request = MPI_REQUEST_NULL;
+	call->is_begun = true;
 #if MPI_VERSION >= 4
 	if (call->is_large_form) {
-		call->error[OURS] = begun_large(call, OURS);
+		call->error[set] = begun_large(call, set);
 		return;
 	}
 #endif
-	call->error[OURS] = begun(call, OURS);
+	call->error[set] = begun(call, set);
 }
 
 /* ---- persistent ---- */
 
 void
-call_make_request(struct call *call)
+call_make_request(struct call *call, int set)
 {
 #if MPI_VERSION >= 4
 	if (call->is_large_form) {
-		call->error[OURS] = made_large(call, OURS);
+		call->error[set] = made_large(call, set);
 		return;
 	}
 #endif
-	call->error[OURS] = made(call, OURS);
+	call->error[set] = made(call, set);
 }
 
 void

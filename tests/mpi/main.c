@@ -141,7 +141,7 @@ begin_one(const struct options *options, struct call *call, struct rng *rng)
 {
 	call->request = MPI_REQUEST_NULL;
 	if (options->is_nonblocking && is_served(call) && !rng_chance(rng, 20))
-		call_begin(call);
+		call_begin(call, OURS);
 	else
 		call_invoke(call, OURS);
 }
@@ -223,7 +223,7 @@ make_requests(int count, struct rng *rng)
 		calls[i].is_persistent = is_served(&calls[i]) && !host_starts_wrongly(&calls[i]) &&
 					 rng_chance(rng, 50);
 		if (calls[i].is_persistent)
-			call_make_request(&calls[i]);
+			call_make_request(&calls[i], OURS);
 	}
 }
 
@@ -347,8 +347,7 @@ run_case(const struct options *options, long number)
 	is_good = is_good && compare_all(options, count, prefix);
 	for (int i = 0; i < count; i++) {
 		if (calls[i].has_reduction && calls[i].reduction.comparison == CMP_NEAR &&
-		    !options->is_crossing && (!options->is_nonblocking ||
-		     reduction_has_kernel(&calls[i].reduction)))
+		    !options->is_crossing)
 			is_good = call_repeat(&calls[i], prefix) && is_good;
 		if (options->is_judged)
 			is_good = call_judge(&calls[i], prefix) && is_good;
