@@ -16,8 +16,10 @@ static struct {
 	int now;                    /* the rank whose turn it is */
 	int readers[VIRTUAL_MOST];  /* of each rank */
 	int most;                   /* at one rank, at any time */
+	bool is_over[VIRTUAL_MOST]; /* calls of ranks, whose memory is the program's again */
+	int refused;                /* rank whose memory others cannot read; -1: none */
 	unsigned copies, rounds;    /* of all; turns of all in which any was made */
-} node;
+} node = { .refused = -1 };
 
 /* A rank that waits. */
 int __wrap_sched_yield(void);
@@ -46,6 +48,7 @@ read_it(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t byte
 {
 	(void)op, (void)to, (void)remote;
 	assert_true(bytes);
+	assert_false(node.is_over[local]);
 	if (++node.readers[local] > node.most)
 		node.most = node.readers[local];
 	node.copies++;
@@ -80,13 +83,13 @@ call(enum cs_coll coll, int ranks, int root, int readers, int late)
 	bool is_scattered = coll == CS_REDUCE_SCATTER_BLOCK;
 	size_t count = each * (is_scattered ? (size_t)ranks : 1);
 	int left = ranks;
-	bool is_over[VIRTUAL_MOST] = { false };
 	virtual_make(&node.virtual, "1x1x1024", ranks, 4096, &watch);
 	virtual_params(params, algorithm);
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		if (!strcmp(algorithm->params[i].name, "cma_min"))
 			params[i] = 1;
 	memset(node.readers, 0, sizeof node.readers);
+	memset(node.is_over, 0, sizeof node.is_over);
 	node.most = 0;
 	node.copies = node.rounds = 0;
 	for (int rank = 0; rank < ranks; rank++) {
@@ -96,6 +99,7 @@ call(enum cs_coll coll, int ranks, int root, int readers, int late)
 					.reduction = { .unit = 1, .kernel = add } };
 		node.virtual.teams[rank].has_cma = true;
 		node.virtual.teams[rank].node.readers = readers;
+		node.virtual.teams[rank].node.backoff_until = rank == node.refused ? UINT64_MAX : 0;
 		virtual_begin(&node.virtual, rank, algorithm, params, &made);
 		node.fibers[rank] = fiber_make(go_on, &node.virtual.ops[rank]);
 	}
@@ -103,10 +107,11 @@ call(enum cs_coll coll, int ranks, int root, int readers, int late)
 		unsigned before = node.copies;
 		int before_left = left;
 		for (int rank = 0; rank < ranks; rank++) {
-			if (is_over[rank] || (is_late && rank == late) ||
+			if (node.is_over[rank] || (is_late && rank == late) ||
 			    fiber_resume(node.fibers[rank]))
 				continue;
-			is_over[rank] = true;
+			node.is_over[rank] = true;
+			assert_int_equal(node.readers[rank], 0);
 			left--;
 		}
 		node.rounds += node.copies > before;
@@ -200,6 +205,16 @@ TEST(a_broadcast_is_read_along_a_tree)
 			assert_in_range(node.rounds, rows, 2 * rows);
 		}
 	expect_most(CS_BCAST, 192, 0, 0, -1, 191); /* not limited */
+}
+
+/* Its children read the root's memory. */
+TEST(a_root_waits_for_all_that_may_read_it)
+{
+	for (node.refused = 1; node.refused < 24; node.refused++) {
+		call(CS_BCAST, 24, 0, 3, -1);
+		assert_int_equal(node.copies, 23);
+	}
+	node.refused = -1;
 }
 
 RUN_TESTS(NULL, NULL)

@@ -46,18 +46,6 @@ is_read(struct cs_op *op, size_t single_copy_from)
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
-/* Phase: waits until no rank reads our memory. */
-static enum cs_status
-be_read(struct cs_op *op)
-{
-	const struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
-	if (!exchange->post.stride)
-		return cs_rounds_be_read(op);
-	return cs_node_bcast_is_read(op, op->call.root, exchange->post.stride) ? CS_OK : CS_AGAIN;
-}
-
-static cs_phase *const bcast_root[] = { cs_rounds_open, cs_rounds_post, be_read, NULL };
-
 static __attribute__((noinline)) void
 node_root(struct cs_op *op, size_t wanted_chunk, size_t single_copy_from)
 {
@@ -72,7 +60,7 @@ node_root(struct cs_op *op, size_t wanted_chunk, size_t single_copy_from)
 			      is_read(op, single_copy_from), true);
 	if (exchange->post.way == CS_POST_SINGLE_COPY)
 		exchange->post.stride = cs_node_bcast_fan(&op->team->node);
-	cs_rounds_start(op, bcast_root, 0);
+	cs_rounds_start(op, cs_rounds_post_only, 0);
 }
 
 static void

@@ -46,13 +46,14 @@ number_of(const struct cs_op *op, int root)
 	return (size_t)((op->team->node.shape.local - root + size) % size);
 }
 
-bool
-cs_node_bcast_is_read(struct cs_op *op, int root, size_t fan)
+/* Have the own children read this rank's memory? Else op->node.awaited is set. */
+static bool
+is_read(struct cs_op *op, const struct cs_node_reader *reader)
 {
 	struct cs_node *node = &op->team->node;
-	size_t first = number_of(op, root) * fan + 1, end = first + fan;
+	size_t first = number_of(op, reader->from) * reader->fan + 1, end = first + reader->fan;
 	for (size_t child = first; child < end && child < (size_t)node->shape.size; child++) {
-		int local = rank_of(op, root, child);
+		int local = rank_of(op, reader->from, child);
 		if (!cs_node_is_flag_up(&op->node, local, &cs_node_rank(node, local)->done,
 					cs_node_has_read(op->node.number)))
 			return false;
@@ -126,7 +127,7 @@ read_along_tree(struct cs_op *op, struct cs_node_reader *reader, const struct cs
 		cs_node_end_reading(node);
 		reader->round = 1;
 	}
-	return !has_children || cs_node_bcast_is_read(op, reader->from, reader->fan);
+	return !has_children || is_read(op, reader);
 }
 
 bool

@@ -3,7 +3,8 @@
  *
  * By single copy, if there are more readers than may read one rank's memory at once (node->readers,
  * k of them), the ranks are a tree: the root's k children read the root's memory, theirs read what
- * these have got, and so on. So ceil(log_k p) or so copies follow each other. */
+ * these have got, and so on. So ceil(log_k p) or so copies follow each other. The root waits for
+ * all, since the children of a rank whose memory cannot be read read the root's. */
 #ifndef CS_ALGORITHMS_NODE_BCAST_H
 #define CS_ALGORITHMS_NODE_BCAST_H
 
@@ -38,9 +39,6 @@ cs_node_bcast_turns(const struct cs_node *node)
 		reached += row *= fan;
 	return turns;
 }
-
-/* Have the own children read this rank's memory? Else op->node.awaited is set. */
-bool cs_node_bcast_is_read(struct cs_op *op, int root, size_t fan);
 
 /* Bytes of a piece of a pipeline: about sqrt(n * 2h), a power of two, where n is what the ring
  * holds and h what a core copies in a hop. n bytes in pieces of c take (n / c) * 2h + c beyond
