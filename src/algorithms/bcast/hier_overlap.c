@@ -56,28 +56,13 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	round->room = CS_OVERLAP_ROOM;
 }
 
-/* Drivers take pieces in turn. */
-static int
-driver_of(const struct cs_op *op, const struct cs_hier_round *round)
-{
-	return cs_hier_has_senders(op) ? (int)(round->index % (uint64_t)op->senders.count) : 0;
-}
-
-/* NULL: another rank drives this piece. */
-static struct cs_wire *
-wire_of(struct cs_op *op, const struct cs_hier_round *round)
-{
-	bool is_other = cs_hier_has_senders(op) && driver_of(op, round) != op->senders.self;
-	return is_other ? NULL : state_of(op)->wire;
-}
-
 /* Copy in at the root; elsewhere a driver starts to receive the piece at once. */
 static enum cs_status
 bring(struct cs_op *op)
 {
 	struct state *state = state_of(op);
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
-	struct cs_wire *wire = wire_of(op, round);
+	struct cs_wire *wire = cs_overlap_wire_in_turn(op, state->wire, round);
 	size_t bytes = piece_of(op, round->index);
 	if (is_root(op)) {
 		cs_copy_in(op, round->area[0], op->call.recv.base + round->index * state->chunk,
@@ -86,7 +71,7 @@ bring(struct cs_op *op)
 	} else if (state->place && wire) {
 		wire->recv_direct(wire, &state->receives[round->index % 2],
 				  cs_overlap_peer(op, node_at(op, cs_overlap_parent(state->place)),
-						  driver_of(op, round)), op->tag,
+						  cs_overlap_driver(op, round)), op->tag,
 				  round->area[0], bytes, cs_overlap_flag(op, round, 0),
 				  round->turn);
 	}
@@ -106,7 +91,8 @@ meet(struct cs_op *op)
 	const struct cs_hier_round *round = cs_hier_taken(&state->hier);
 	bool is_here = !round || is_root(op) ||
 		       (state->place
-			? cs_overlap_has_come(op, driver_of(op, round), wire_of(op, round),
+			? cs_overlap_has_come(op, cs_overlap_driver(op, round),
+					      cs_overlap_wire_in_turn(op, state->wire, round),
 					      &state->receives[round->index % 2], round, 0)
 			: cs_node_look(&op->node, op->team->shape.local_of[op->call.root],
 				       round->here) != NULL);
@@ -125,13 +111,14 @@ pass_on(struct cs_op *op)
 	int count = cs_overlap_children(state->place, op->team->shape.nodes, children);
 	const char *area = round->area[0];
 	size_t bytes = piece_of(op, round->index);
-	struct cs_wire *wire = wire_of(op, round);
+	struct cs_wire *wire = cs_overlap_wire_in_turn(op, state->wire, round);
 	state->sent = wire ? count : 0;
 	state->waited = 0;
 	for (int i = 0; i < state->sent; i++)
 		wire->send_direct(wire, &state->sends[i],
 				  cs_overlap_peer(op, node_at(op, children[count - 1 - i]),
-						  driver_of(op, round)), op->tag, area, bytes);
+						  cs_overlap_driver(op, round)),
+				  op->tag, area, bytes);
 	if (!is_root(op))
 		cs_copy_result(op, op->call.recv.base + round->index * state->chunk, area, bytes);
 	return CS_OK;

@@ -30,6 +30,21 @@ cs_overlap_peer(const struct cs_op *op, int node, int driver)
 	return cs_hier_has_senders(op) ? op->senders.rank_of(&op->senders, node, driver) : node;
 }
 
+/* Drivers that take the pieces, a round each, in turn: the one of a round, and its wire; NULL:
+ * another rank's. */
+static inline int
+cs_overlap_driver(const struct cs_op *op, const struct cs_hier_round *round)
+{
+	return cs_hier_has_senders(op) ? (int)(round->index % (uint64_t)op->senders.count) : 0;
+}
+static inline struct cs_wire *
+cs_overlap_wire_in_turn(const struct cs_op *op, struct cs_wire *wire,
+			const struct cs_hier_round *round)
+{
+	return !cs_hier_has_senders(op) || cs_overlap_driver(op, round) == op->senders.self
+	       ? wire : NULL;
+}
+
 /* Steps between nodes, or children in a tree of nodes, at most: log2 of an int */
 #define CS_OVERLAP_MOST 32
 

@@ -7,7 +7,8 @@
  *                              children's k+1 arrives
  *
  * Only the root copies out: received sums are reduced where they were written, by all ranks of the
- * node, each its slice. Cost: one write per node and piece. Wins over verbs with large vectors. */
+ * node, each its slice. Cost: one write per node and piece. Wins over verbs with large vectors.
+ * With several senders they take the pieces in turn. */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/node_reduce.h"
@@ -19,7 +20,7 @@
 
 struct state {
 	struct cs_hier hier;
-	struct cs_wire *wire; /* NULL: not the leader */
+	struct cs_wire *wire; /* NULL: no driver */
 	struct cs_node_reduce_ring ring;
 	size_t each;            /* elements of a piece */
 	size_t part;            /* bytes of the area for each sum */
@@ -54,7 +55,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	state_of(op)->ring.step = round->here - 1;
 }
 
-/* Start the leader's receives of the children's sums of a piece at once. */
+/* Start the driver's receives of the children's sums of a piece at once. */
 static enum cs_status
 ask_children(struct cs_op *op)
 {
@@ -65,10 +66,13 @@ ask_children(struct cs_op *op)
 	size_t bytes = count_of(op, round->index) * op->call.reduction.unit;
 	int children[CS_OVERLAP_MOST],
 	    count = cs_overlap_children(state->place, op->team->shape.nodes, children);
-	for (int i = 0; state->wire && i < count; i++)
-		state->wire->recv_direct(state->wire, &state->receives[i], node_at(op, children[i]),
-					 op->tag, round->area[0] + (size_t)(i + 1) * state->part,
-					 bytes, cs_overlap_flag(op, round, i), round->turn);
+	struct cs_wire *wire = cs_overlap_wire_in_turn(op, state->wire, round);
+	int driver = cs_overlap_driver(op, round);
+	for (int i = 0; wire && i < count; i++)
+		wire->recv_direct(wire, &state->receives[i],
+				  cs_overlap_peer(op, node_at(op, children[i]), driver), op->tag,
+				  round->area[0] + (size_t)(i + 1) * state->part, bytes,
+				  cs_overlap_flag(op, round, i), round->turn);
 	state->child_count = count;
 	return CS_OK;
 }
@@ -84,7 +88,7 @@ reduce_own(struct cs_op *op)
 				    count_of(op, round->index));
 }
 
-/* No ranks wait in a circle with two areas: one is given back a piece later, when the leader's
+/* No ranks wait in a circle with two areas: one is given back a piece later, when the driver's
  * message is complete. */
 static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out,
 					  .bring = reduce_own };
@@ -104,7 +108,9 @@ add_children(struct cs_op *op)
 	char *sum = round->area[0] + first * reduction->unit;
 	for (; state->child < state->child_count; state->child++) {
 		int i = state->child;
-		if (!cs_overlap_has_come(op, 0, state->wire, &state->receives[i], round, i))
+		if (!cs_overlap_has_come(op, cs_overlap_driver(op, round),
+					 cs_overlap_wire_in_turn(op, state->wire, round),
+					 &state->receives[i], round, i))
 			return CS_AGAIN;
 		const void *from[] = { sum, sum + (size_t)(i + 1) * state->part };
 		cs_rank_order_reduce(op, reduction, sum, from, 2, mine);
@@ -114,10 +120,12 @@ add_children(struct cs_op *op)
 	return CS_OK;
 }
 
-static bool
-sends(const struct state *state)
+/* The wire by which this rank hands a piece to the parent; NULL: it does not. */
+static struct cs_wire *
+wire_up(struct cs_op *op, const struct cs_hier_round *round)
 {
-	return state->place && state->wire;
+	const struct state *state = state_of(op);
+	return state->place && round ? cs_overlap_wire_in_turn(op, state->wire, round) : NULL;
 }
 
 /* Send the sum of this node and all below it, or copy it out, once all slices are in the area. */
@@ -127,7 +135,8 @@ hand_on(struct cs_op *op)
 	struct state *state = state_of(op);
 	const struct cs_hier_round *round = cs_hier_taken(&state->hier);
 	bool is_root = op->team->shape.rank == op->call.root;
-	if (!round || (!is_root && !sends(state)))
+	struct cs_wire *wire = wire_up(op, round);
+	if (!round || (!is_root && !wire))
 		return CS_OK;
 	if (cs_hier_look_all(op, round->arrived, NULL) == CS_AGAIN)
 		return CS_AGAIN;
@@ -136,9 +145,11 @@ hand_on(struct cs_op *op)
 		cs_copy_result(op, op->call.recv.base + round->index * state->each * unit,
 			       round->area[0], bytes);
 	else
-		state->wire->send_direct(state->wire, state->send,
-					 node_at(op, cs_overlap_parent(state->place)), op->tag,
-					 round->area[0], bytes);
+		wire->send_direct(wire, state->send,
+				  cs_overlap_peer(op,
+						  node_at(op, cs_overlap_parent(state->place)),
+						  cs_overlap_driver(op, round)),
+				  op->tag, round->area[0], bytes);
 	return CS_OK;
 }
 
@@ -146,8 +157,8 @@ static enum cs_status
 leave(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	bool is_sent = cs_hier_taken(&state->hier) && sends(state);
-	return !is_sent || cs_message_is_over(op, state->wire, state->send) ? CS_OK : CS_AGAIN;
+	struct cs_wire *wire = wire_up(op, cs_hier_taken(&state->hier));
+	return !wire || cs_message_is_over(op, wire, state->send) ? CS_OK : CS_AGAIN;
 }
 
 static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, ask_children, hand_on,
@@ -166,7 +177,7 @@ part_of(struct cs_op *op)
 }
 
 /* Parameters. */
-enum { WIRE_CHUNK };
+enum { WIRE_CHUNK, SENDERS };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -189,13 +200,15 @@ run(struct cs_op *op, const size_t *params)
 	*state = (struct state){ .part = part, .each = chunk < unit ? 1 : chunk / unit };
 	state->hier.rounds = cs_chunks_rounds(call->count, state->each);
 	state->place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
-	if (cs_team_is_leader(team)) {
-		state->wire = team->host->wire(team->leaders);
+	const struct cs_hier_senders senders =
+		{ .count = cs_hier_most_senders(op, params[SENDERS]), .never_meet = true };
+	cs_hier_start_by_senders(op, &kind, &senders, script, 1);
+	state->wire = cs_overlap_wire(op);
+	if (state->wire) {
 		state->receives = cs_op_memory(op, CS_OP_REQUESTS,
 					       (CS_OVERLAP_MOST + 1) * sizeof *state->receives);
 		state->send = state->receives + CS_OVERLAP_MOST;
 	}
-	cs_hier_start(op, &kind, 1, script, 1);
 	cs_node_reduce_ring_init(op, &state->ring);
 }
 
@@ -206,6 +219,7 @@ const struct cs_algorithm cs_algorithm_reduce_hier_overlap = {
 		   "meanwhile",
 	.needs = { .several_per_node = true, .several_nodes = true, .commutative = true },
 	.params = { [WIRE_CHUNK] = { "wire_chunk",
-			    "bytes per piece", 256 << 10, 4 << 10, 64 << 20 } },
+			    "bytes per piece", 256 << 10, 4 << 10, 64 << 20 },
+		    [SENDERS] = CS_HIER_SENDERS },
 	.run = run,
 };
