@@ -106,6 +106,15 @@ is_left_by_some(const struct run *run, int call)
 	return left && left < over;
 }
 
+static void
+check_barrier(struct run *run, int rank, int call)
+{
+	for (int other = 0; other < run->world.ranks; other++)
+		if (run->begun[other] <= call)
+			run_fail(run, "; rank %d has left barrier %d, %s, which rank %d has not "
+				 "begun", rank, call, run->specs[call].algorithm->name, other);
+}
+
 /* The program looks at the result, and has its buffers for something else. */
 static void
 end(struct run *run, int rank, int call)
@@ -123,6 +132,8 @@ end(struct run *run, int rank, int call)
 		run_fail(run, "; rank %d %s in call %d: %s %s root %d %zu bytes%s", rank, wrong,
 			 call, cs_colls[spec->coll].name, spec->algorithm->name, spec->root,
 			 spec->each, spec->in_place ? " in place" : "");
+	if (spec->coll == CS_BARRIER && !part->is_left)
+		check_barrier(run, rank, call);
 	if (is_left_by_some(run, call))
 		run_fail(run, "; not all ranks leave call %d to the host: %s %s", call,
 			 cs_colls[spec->coll].name, spec->algorithm->name);

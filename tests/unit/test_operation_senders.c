@@ -64,4 +64,24 @@ TEST(senders_share_the_messages_of_a_node_in_any_order)
 	assert_int_equal(rows, 1 + 2 + 4 * 6 + 2 * 2 + 3 * 2 + 2 + 4);
 }
 
+TEST(no_rank_leaves_a_barrier_by_senders_before_the_last_one_has_come)
+{
+	enum { NODES = 7, RANKS = 2 * NODES };
+	const struct cs_algorithm *barrier = cs_algorithm_by_name(CS_BARRIER,
+								  "hier:dissemination");
+	for (int late = 0; late < RANKS; late++) {
+		int order[RANKS];
+		for (int i = 0; i < RANKS; i++)
+			order[i] = (late + 1 + i) % RANKS;
+		struct setting setting = setting_of(first_seed() + (uint64_t)late, true, 1);
+		for (int node = 0; node <= NODES; node++)
+			setting.sizes[node] = node < NODES ? 2 : 0;
+		setting.calls = 1;
+		setting.algorithms = &barrier;
+		setting.senders = 2;
+		setting.order = order;
+		expect_right(&setting);
+	}
+}
+
 RUN_TESTS(NULL, NULL)
