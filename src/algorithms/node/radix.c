@@ -179,13 +179,13 @@ static enum cs_status
 post_input(struct cs_op *op)
 {
 	struct radix *radix = radix_of(op);
-	uint64_t slots = op->team->node.shape.slots, last = (radix->round + 1) * steps(radix);
-	bool is_reused = radix->round + slots < radix->post.rounds;
+	uint64_t slots = op->team->node.shape.slots, until = CS_LAST_STEP; /* it is read here, too */
+	if (radix->round + slots < radix->post.rounds)
+		until = radix->is_all && slots > 1 ? 0 : (radix->round + 1) * steps(radix);
 	size_t unit = op->call.reduction.unit, first;
 	radix->total = cs_chunks_bytes(op->call.count, radix->per_round, radix->round);
 	radix->stage = 0;
-	char *slot = cs_post_room_until(&op->node, &radix->post,
-					radix->is_all && slots > 1 && is_reused ? 0 : last);
+	char *slot = cs_post_room_until(&op->node, &radix->post, until);
 	const char *send = op->call.send.base + radix->round * radix->per_round * unit;
 	if (!slot)
 		return CS_AGAIN;
