@@ -180,10 +180,10 @@ expect_bytes(enum cs_coll coll, const char *text, int ranks, size_t bytes)
 static void
 expect_all(enum cs_coll coll)
 {
-	static const size_t counts[] = { 513, MOST_COUNT, 1024 };
+	static const size_t counts[] = { MOST_COUNT, 513, 1024 };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		for (int ranks = 2; ranks <= VIRTUAL_MOST; ranks += ranks < 24 ? 1 : 56)
-			for (size_t j = 0; j < sizeof counts / sizeof *counts; j++)
+			for (size_t j = 0; j < (ranks < 24 ? sizeof counts / sizeof *counts : 1); j++)
 				reduce(coll, texts[i], ranks, ranks / 3, counts[j],
 				       ranks < 24 ? 3 : 1);
 }

@@ -10,6 +10,7 @@
  * looks at no done words. */
 #include "algorithms/node/radix.h"
 
+#include "algorithms/node/alike.h"
 #include "algorithms/node/chunks.h"
 #include "algorithms/node/copies.h"
 #include "algorithms/node/rank_order.h"
@@ -140,8 +141,7 @@ found(struct cs_op *op, int place, int level, size_t element)
 		return in_slot(op, radix->post.slot, level, element);
 	int local = radix->levels->order[place];
 	const struct cs_line *line =
-		cs_node_look_alike(&op->node, local,
-				   radix->round * steps(radix) + radix->stage);
+		cs_alike_look(&op->node, local, radix->round * steps(radix) + radix->stage);
 	return line ? in_slot(op, cs_node_slot_of(&op->node, local, line->slot, radix->round),
 			      level, element) : NULL;
 }
@@ -170,6 +170,7 @@ static void
 end_stage(struct cs_op *op)
 {
 	struct radix *radix = radix_of(op);
+	cs_alike_say(&op->node, radix->post.line);
 	cs_node_publish(&op->node, radix->post.line, radix->round * steps(radix) + ++radix->stage);
 	radix->at = 0;
 }
@@ -179,7 +180,7 @@ static enum cs_status
 post_input(struct cs_op *op)
 {
 	struct radix *radix = radix_of(op);
-	uint64_t slots = op->team->node.shape.slots, until = CS_LAST_STEP; /* it is read here, too */
+	uint64_t slots = op->team->node.shape.slots, until = CS_LAST_STEP; /* read here, too */
 	if (radix->round + slots < radix->post.rounds)
 		until = radix->is_all && slots > 1 ? 0 : (radix->round + 1) * steps(radix);
 	size_t unit = op->call.reduction.unit, first;

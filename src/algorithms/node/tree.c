@@ -1,6 +1,7 @@
 /* node/tree.c — collect and tell along the tree of a small call. */
 #include "algorithms/node/tree.h"
 
+#include "algorithms/node/alike.h"
 #include "algorithms/node/rank_order.h"
 #include "algorithms/node/small.h"
 
@@ -75,6 +76,18 @@ cs_tree_child(struct cs_tree *tree, int *first, int *end)
 	return -1;
 }
 
+const struct cs_line *
+cs_alike_note(struct cs_node_op *op, int local, const struct cs_line *line)
+{
+	uint64_t said = line->said, size = said & (CS_ALIKE_LONGER - 1),
+		 own = op->signature & (CS_ALIKE_LONGER - 1);
+	if (!(said & CS_ALIKE_STOPPED))
+		return cs_node_unlike(op, local, line);
+	op->outcome.bits |= (size == own ? said & CS_ALIKE_LONGER : size > own)
+			    ? CS_OUTCOME_LONGER : CS_OUTCOME_MISMATCH;
+	return line;
+}
+
 /* --- lines ------------------------------------------------------------------------------------ */
 
 /* Takes the own line, unless it was taken. */
@@ -99,10 +112,6 @@ room_for(struct cs_op *op, struct cs_tree *tree, size_t bytes)
 
 #define MOST_SHIFT 16 /* bits of a distance of blocks */
 _Static_assert(CS_SMALL < 1 << MOST_SHIFT, "a line has room for two sizes");
-/* In the size of a CS_TREE_ALIKE line: the rank has stopped, since another one's size, or that of
- * one below it, is another; and that is a longer one. */
-#define HAS_STOPPED ((uint64_t)1 << (CS_SIGNATURE_SHIFT - 1))
-#define IS_LONGER ((uint64_t)1 << (CS_SIGNATURE_SHIFT - 2))
 
 static void
 publish(struct cs_op *op, struct cs_tree *tree, uint64_t step)
@@ -112,29 +121,18 @@ publish(struct cs_op *op, struct cs_tree *tree, uint64_t step)
 		cs_line_say(&op->node, tree->line, tree->most << MOST_SHIFT | bytes);
 	else if (tree->sizes == CS_TREE_VECTOR)
 		cs_line_say(&op->node, tree->line, bytes);
-	else if (op->node.outcome.bits & CS_OUTCOME_STOPPED)
-		tree->line->said |= HAS_STOPPED |
-				    (op->node.outcome.bits & CS_OUTCOME_LONGER ? IS_LONGER : 0);
+	else
+		cs_alike_say(&op->node, tree->line);
 	cs_node_publish(&op->node, tree->line, step);
 }
 
-/* The line of the rank at a place, if it is there; notes another size, with a word to the program's
- * user where the first rank finds it. */
+/* The line of the rank at a place, if it is there. */
 static const struct cs_line *
 look(struct cs_op *op, const struct cs_tree *tree, int place, uint64_t step)
 {
-	struct cs_node_op *node = &op->node;
 	int local = tree->levels->order[place];
-	const struct cs_line *line = cs_node_look(node, local, step);
-	if (!line || tree->sizes != CS_TREE_ALIKE || line->said == node->signature)
-		return line;
-	uint64_t said = line->said, size = said & (IS_LONGER - 1),
-		 own = node->signature & (IS_LONGER - 1);
-	if (!(said & HAS_STOPPED))
-		return cs_node_unlike(node, local, line);
-	node->outcome.bits |= (size == own ? said & IS_LONGER : size > own) ? CS_OUTCOME_LONGER
-									   : CS_OUTCOME_MISMATCH;
-	return line;
+	return tree->sizes == CS_TREE_ALIKE ? cs_alike_look(&op->node, local, step)
+					    : cs_node_look(&op->node, local, step);
 }
 
 /* --- collect ---------------------------------------------------------------------------------- */
