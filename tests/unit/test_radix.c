@@ -182,10 +182,12 @@ expect_all(enum cs_coll coll)
 {
 	static const size_t counts[] = { MOST_COUNT, 513, 1024 };
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		for (int ranks = 2; ranks <= VIRTUAL_MOST; ranks += ranks < 24 ? 1 : 56)
-			for (size_t j = 0; j < (ranks < 24 ? sizeof counts / sizeof *counts : 1); j++)
+		for (int ranks = 2; ranks <= VIRTUAL_MOST; ranks += ranks < 24 ? 1 : 56) {
+			bool is_small = ranks < 24;
+			for (size_t j = 0; j < (is_small ? COUNT(counts) : 1); j++)
 				reduce(coll, texts[i], ranks, ranks / 3, counts[j],
-				       ranks < 24 ? 3 : 1);
+				       is_small ? 3 : 1);
+		}
 }
 
 TEST(all_ranks_get_the_sum)
