@@ -190,13 +190,11 @@ read_part(int file, size_t offset, char *to, size_t bytes)
 static bool
 map_pages(int file, size_t offset, char *from, char *to)
 {
-	static _Atomic uint64_t mapped;
 	struct cs_mapping left;
 	size_t bytes = (size_t)(to - from);
 	if (mmap(from, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file,
 		 (off_t)offset) == from) {
-		cs_report_number("results mapped copy-on-write",
-				 atomic_fetch_add_explicit(&mapped, 1, memory_order_relaxed) + 1);
+		cs_report_more(CS_SUM_MAPPED);
 		return true;
 	}
 	/* The kernel may have taken away what was there. Reading fails if this does, too. */

@@ -123,12 +123,15 @@ cs_post_say_place(struct cs_line *line, struct cs_shared_place place)
 	line->word[3] = place.file;
 	line->word[4] = place.at;
 }
-/* Is the block where it is to go, since both are the same memory? */
+/* Is the block where it is to go, since both are the same memory? The report counts it. */
 static inline bool
 cs_post_is_there(const struct cs_line *line, const void *to, size_t bytes)
 {
-	return line->word[3] &&
-	       cs_shared_is_same(cs_shared_find(to, bytes), line->word[3], line->word[4]);
+	bool is_there = line->word[3] && cs_shared_is_same(cs_shared_find(to, bytes),
+							   line->word[3], line->word[4]);
+	if (is_there)
+		cs_shared_count();
+	return is_there;
 }
 
 /* Address, in slots, of a round that local rank `local` has published; `pieces` rounds share a

@@ -41,9 +41,7 @@ cs_shared_find_slow(const void *memory, size_t bytes)
 void
 cs_shared_count(void)
 {
-	static _Atomic uint64_t results;
-	cs_report_number("results found in shared windows",
-			 atomic_fetch_add_explicit(&results, 1, memory_order_relaxed) + 1);
+	cs_report_more(CS_SUM_SHARED);
 }
 
 void

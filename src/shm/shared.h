@@ -33,17 +33,15 @@ cs_shared_find(const void *memory, size_t bytes)
 	return cs_shared_find_slow(memory, bytes);
 }
 
-/* Is `own`, which this rank need not write then, the place that another rank of the node has told?
- * The report counts it. */
-void cs_shared_count(void);
+/* Is `own`, which this rank need not write then, the place that another rank of the node has
+ * told? */
 static inline bool
 cs_shared_is_same(struct cs_shared_place own, uint64_t file, uint64_t at)
 {
-	bool is_same = own.file && own.file == file && own.at == at;
-	if (is_same)
-		cs_shared_count();
-	return is_same;
+	return own.file && own.file == file && own.at == at;
 }
+/* Counts a result that was not written for that, for the report. */
+void cs_shared_count(void);
 
 /* Notes `bytes` at `memory`, until cs_shared_remove(owner), if a file is mapped there for several
  * processes to write. *mapping: the one found by the last call, first of zeros. */

@@ -58,15 +58,12 @@ static __attribute__((noinline)) void
 read_otherwise(struct cs_node_op *op, int local, char *to, uint64_t remote, size_t bytes)
 {
 	struct cs_node *node = op->node;
-	static _Atomic uint64_t refused;
 	pid_t pid = (pid_t)cs_node_rank(node, local)->pid;
 	char *room = room_for_help(node, node->shape.local);
 	bool is_fault = errno == EFAULT; /* else a retry is useless */
-	if (!atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed))
+	if (!cs_report_more(CS_SUM_REFUSED))
 		cs_info("reading %zu bytes of process %d was refused (%m); they are copied through "
 			"shared memory", bytes, (int)pid);
-	cs_report_number("single copies refused",
-			 atomic_load_explicit(&refused, memory_order_relaxed));
 	while (bytes) {
 		size_t piece = bytes < CS_HELP ? bytes : CS_HELP;
 		size_t got = is_fault ? cs_cma_get(pid, room, remote, piece) : 0;

@@ -187,19 +187,44 @@ cs_report_fact(const char *name, const char *value)
 	errno = saved;
 }
 
-void
-cs_report_number(const char *name, uint64_t value)
+static void
+set_number(const char *name, uint64_t value)
 {
-	int saved = errno;
-	pthread_mutex_lock(&cs_report.lock);
 	struct cs_fact *fact = fact_of(name);
 	if (fact) {
 		free(fact->value);
 		fact->value = NULL;
 		fact->number = value;
 	}
+}
+
+uint64_t
+cs_report_more(enum cs_report_sum of)
+{
+	return atomic_fetch_add_explicit(&cs_report.sums[of], 1, memory_order_relaxed);
+}
+
+void
+cs_report_number(const char *name, uint64_t value)
+{
+	int saved = errno;
+	pthread_mutex_lock(&cs_report.lock);
+	set_number(name, value);
 	pthread_mutex_unlock(&cs_report.lock);
 	errno = saved;
+}
+
+void
+cs_report_tell_sums(void)
+{
+	static const char *const names[CS_REPORT_SUMS] = {
+		[CS_SUM_REFUSED] = "single copies refused",
+		[CS_SUM_SHARED] = "results found in shared windows",
+		[CS_SUM_MAPPED] = "results mapped copy-on-write",
+	};
+	for (int i = 0; i < CS_REPORT_SUMS; i++)
+		if (cs_report_all.sums[i])
+			set_number(names[i], cs_report_all.sums[i]);
 }
 
 void

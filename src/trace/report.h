@@ -150,6 +150,11 @@ void cs_report_fact(const char *name, const char *value);
 /* Facts with a number ("teams made", "shm bytes now", "shm bytes peak"); value replaces. */
 void cs_report_number(const char *name, uint64_t value);
 
+/* Counts one more of these; the report has the sums over all ranks that are not 0. Returns their
+ * number in this process before. Thread safe. */
+enum cs_report_sum { CS_SUM_REFUSED, CS_SUM_SHARED, CS_SUM_MAPPED, CS_REPORT_SUMS };
+uint64_t cs_report_more(enum cs_report_sum of);
+
 /* Says in the place of the rows why calls were not counted (a constant text): no rows does not mean
  * no calls. */
 void cs_report_uncounted(const char *why);

@@ -473,6 +473,7 @@ cs_report_json(FILE *out)
 	int saved = errno;
 	pthread_mutex_lock(&cs_report.lock);
 	cs_report_settle();
+	cs_report_tell_sums();
 	size_t used = cs_report_sorted(lines);
 	json_head(out);
 	json_run(out);

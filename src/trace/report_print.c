@@ -13,6 +13,32 @@
  * guards them. */
 static const struct cs_report_line *lines[CS_REPORT_ROWS + 1];
 
+static int
+compare_lines(const void *left, const void *right)
+{
+	const struct cs_report_row *a = (*(const struct cs_report_line *const *)left)->row;
+	const struct cs_report_row *b = (*(const struct cs_report_line *const *)right)->row;
+	if ((a->coll == CS_COLL_COUNT) != (b->coll == CS_COLL_COUNT))
+		return a->coll == CS_COLL_COUNT ? 1 : -1;
+	if (a->is_deferred != b->is_deferred)
+		return a->is_deferred ? 1 : -1;
+	if (a->coll != b->coll)
+		return a->coll < b->coll ? -1 : 1;
+	if (a->bin != b->bin)
+		return a->bin < b->bin ? -1 : 1;
+	int order = strcmp(a->algorithm, b->algorithm);
+	return order ? order : strcmp(a->why, b->why);
+}
+
+size_t
+cs_report_sorted(const struct cs_report_line **sorted)
+{
+	for (uint32_t i = 0; i < cs_report_all.line_count; i++)
+		sorted[i] = &cs_report_all.lines[i];
+	qsort(sorted, cs_report_all.line_count, sizeof *sorted, compare_lines);
+	return cs_report_all.line_count;
+}
+
 static void
 print_bin(char *text, const struct cs_report_row *row)
 {
@@ -297,6 +323,7 @@ cs_report_print(FILE *to)
 	pthread_mutex_lock(&cs_report.lock);
 	FILE *memory = open_memstream(&text, &length), *out = memory ? memory : to;
 	cs_report_settle();
+	cs_report_tell_sums();
 	size_t used = cs_report_sorted(lines);
 	print_head(out);
 	print_facts(out);

@@ -24,6 +24,7 @@ struct head {
 	bool is_first;
 	struct cs_report_node of_node; /* if is_first, but for its cpus: each rank's own */
 	struct cs_report_line_of_time time;
+	uint64_t sums[CS_REPORT_SUMS];
 };
 
 /* Texts follow, each with its end; a place of 0 bytes is none. */
@@ -129,6 +130,8 @@ pack(FILE *out, const struct cs_report_self *self, struct head *head)
 		head->mpi_calls[kind] = atomic_load(&cs_report_spots.mpi[kind].calls);
 		head->mpi_ns[kind] = atomic_load(&cs_report_spots.mpi[kind].nanoseconds);
 	}
+	for (int i = 0; i < CS_REPORT_SUMS; i++)
+		head->sums[i] = atomic_load(&cs_report.sums[i]);
 	if (self->is_first)
 		look_at_node(self, &head->of_node);
 	cpu_set_t cpus;
@@ -374,6 +377,8 @@ take_head(const struct head *head, int rank)
 	for (int beat = 0; beat < CS_BEATS; beat++)
 		for (int i = 0; i < CS_REPORT_BEATS; i++)
 			all->time.of[beat][i] += time.of[beat][i];
+	for (int i = 0; i < CS_REPORT_SUMS; i++)
+		all->sums[i] += head->sums[i];
 	if (!all->rank)
 		return;
 	struct cs_report_rank *of = &all->rank[rank];
@@ -435,6 +440,7 @@ begin(int ranks)
 	free(all->node);
 	all->line_count = all->site_count = 0;
 	all->time = (struct cs_report_line_of_time){ 0 };
+	memset(all->sums, 0, sizeof all->sums);
 	all->reported = all->nodes = 0;
 	all->ranks = ranks;
 	all->rank = calloc((size_t)ranks, sizeof *all->rank);
@@ -479,32 +485,6 @@ cs_report_settle(void)
 	if (bytes)
 		(void)take(0, bytes, length, NULL);
 	free(bytes);
-}
-
-static int
-compare_lines(const void *left, const void *right)
-{
-	const struct cs_report_row *a = (*(const struct cs_report_line *const *)left)->row;
-	const struct cs_report_row *b = (*(const struct cs_report_line *const *)right)->row;
-	if ((a->coll == CS_COLL_COUNT) != (b->coll == CS_COLL_COUNT))
-		return a->coll == CS_COLL_COUNT ? 1 : -1;
-	if (a->is_deferred != b->is_deferred)
-		return a->is_deferred ? 1 : -1;
-	if (a->coll != b->coll)
-		return a->coll < b->coll ? -1 : 1;
-	if (a->bin != b->bin)
-		return a->bin < b->bin ? -1 : 1;
-	int order = strcmp(a->algorithm, b->algorithm);
-	return order ? order : strcmp(a->why, b->why);
-}
-
-size_t
-cs_report_sorted(const struct cs_report_line **sorted)
-{
-	for (uint32_t i = 0; i < cs_report_all.line_count; i++)
-		sorted[i] = &cs_report_all.lines[i];
-	qsort(sorted, cs_report_all.line_count, sizeof *sorted, compare_lines);
-	return cs_report_all.line_count;
 }
 
 struct cs_report_span

@@ -31,6 +31,7 @@ struct cs_report {
 	size_t facts_used, facts_room;
 	struct cs_report_trial trials[CS_REPORT_TRIALS];
 	int trials_used;
+	_Atomic uint64_t sums[CS_REPORT_SUMS]; /* of this process */
 	const char *uncounted; /* why there are no rows; NULL: there were no calls */
 };
 extern struct cs_report cs_report;
@@ -38,6 +39,9 @@ extern struct cs_report cs_report;
 /* The row of that key (coll, bin, is_deferred, algorithm, why, place), new if necessary; with
  * cs_report.lock. */
 struct cs_report_row *cs_report_find_row(const struct cs_report_row *key);
+
+/* Makes facts of what cs_report_more has counted on the ranks; with cs_report.lock. */
+void cs_report_tell_sums(void);
 
 /* Adds calls that took as long each. */
 void cs_report_add_time(struct cs_report_row *row, uint64_t calls, uint64_t nanoseconds);
@@ -153,6 +157,7 @@ struct cs_report_all {
 	uint32_t site_count;
 	struct cs_report_line_of_time time;
 	struct cs_report_late late;
+	uint64_t sums[CS_REPORT_SUMS];
 };
 extern struct cs_report_all cs_report_all;
 

@@ -224,10 +224,13 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
 	if ((several->is_root_node || cs_hier_has_senders(op)) && !is_last)
 		return;
-	if (!several->is_by_host && !cs_hier_writes(op) &&
-	    !(several->is_root_node && cs_hier_is_shared(op, line)))
+	if (several->is_by_host || cs_hier_writes(op))
+		return;
+	if (!several->is_root_node || !cs_hier_is_shared(op, line))
 		cs_copy_result(op, op->call.recv.base + round->at + first,
 			       round->area[0] + first, part);
+	else if (round->index + 1 == several->hier.rounds)
+		cs_shared_count();
 }
 
 static void

@@ -448,6 +448,8 @@ take_by_leader(struct cs_op *op, const struct cs_hier_round *round, bool *is_tak
 	}
 	if (!is_shared)
 		take_file(op);
+	else if (is_last(hier, round))
+		cs_shared_count();
 	return CS_OK;
 }
 
