@@ -430,7 +430,7 @@ take_by_leader(struct cs_op *op, const struct cs_hier_round *round, bool *is_tak
 	if (!line)
 		return CS_AGAIN;
 	bool is_shared = cs_hier_is_shared(op, line);
-	if (!is_shared && !round->index && hier->cow < 0 && line->word[1]) {
+	if (!is_shared && !round->index && !hier->told.file && line->word[1]) {
 		hier->told = (struct cs_cow_told){ line->word[1], line->word[2] };
 		hier->cow = cs_cow_attach(cs_node_rank(&op->team->node, leader)->pid, hier->told,
 					  hier->bytes);
