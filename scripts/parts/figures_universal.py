@@ -16,17 +16,17 @@ CALLS = {
                                 "allgather:hier:bruck:k=31:senders=31", 8192, "20.3, 31.4",
                                 "1.4, 2.1"),
     "Allgather-Large (ring)": ("allgather:ring --alike", "allgather:hier:ring",
-                               "allgather:hier:two-way-ring:senders=2", 16384, "22.2, 56.0",
+                               "allgather:hier:two-way-ring:senders=2", 8192, "22.2, 56.0",
                                "2.7, 4.2"),
     "Alltoallv (pairwise)": ("alltoallv:pairwise --alike", "alltoallv:hier:pairwise",
                              "alltoallv:hier:pairwise:senders=32", 2048, "6.7, 15.3", "2, 3.1"),
     "Broadcast (binomial)": ("bcast:binomial", "bcast:hier:binomial",
-                             "bcast:hier:pipelined-binomial:senders=32", 16384, "1.1, 1.1",
+                             "bcast:hier:pipelined-binomial:senders=32", 8192, "1.1, 1.1",
                              "1.7, 2.8"),
     "Reduce-Scatter (pairwise)": ("reduce_scatter:pairwise --alike", "reduce_scatter:hier:pairwise",
                                   "reduce_scatter:hier:pairwise:senders=31", 2048, "45.5, 81.8",
                                   "4.9, 9.1"),
-    "Scatter (binomial)": ("scatter:binomial", "scatter:hier:binomial", PLAN % (31, 31), 16384,
+    "Scatter (binomial)": ("scatter:binomial", "scatter:hier:binomial", PLAN % (31, 31), 8192,
                            "0.9, 1.0", "2.2, 3.2")}
 WHOLE = ("bcast", "reduce_scatter")    # --bytes counts the whole vector
 BETWEEN = "between nodes exactly"
@@ -130,9 +130,9 @@ reduce_scatter, whose elements have %d bytes: one for each rank at least), the s
 of ranks, as in the seed's figures; blocks of alltoallv are equal. "Flat" and "hierarchical" by one
 leader are plans; flat rings and pairwise exchanges are simulated by the ranks of one node, which
 stand for all (`--alike`). Several senders, and the one that they are compared with, are played
-(`--play`). %s: it takes minutes, and is with --ranks (and --memory). %s: does not fit into
---memory %s. The seed's columns are its means and maxima at 32,768 cores of a Cray XE6 beside MPICH,
-over sizes that it only draws.""" % (PPN, ", ".join(sizes), ELEMENT, NOT_PLAYED, NOT_HELD,
+(`--play`). "%s": that takes minutes; --ranks, with more --memory, has it. "%s": it does not fit
+into --memory %s. The seed's columns are its means and maxima at 32,768 cores of a Cray XE6 beside
+MPICH, over sizes that it only draws.""" % (PPN, ", ".join(sizes), ELEMENT, NOT_PLAYED, NOT_HELD,
                                      args.memory),
             SETS, Table(
         "{model}, simulated: table 2.1, time of the flat plan over that of the hierarchical one:",
