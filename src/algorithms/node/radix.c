@@ -99,8 +99,9 @@ slice(struct cs_op *op, int level, int place, size_t *first)
 		*first = in_round(radix, radix->block);
 		return in_round(radix, radix->block_end);
 	}
-	return cs_slice(radix->total, op->call.reduction.unit,
-			radix->levels->end[level][place] - begin, place - begin, first) + *first;
+	size_t count = cs_slice(radix->total, op->call.reduction.unit,
+				radix->levels->end[level][place] - begin, place - begin, first);
+	return *first + count;
 }
 
 /* The rank that is in charge of an element in the group of that level of the rank at a place, and
