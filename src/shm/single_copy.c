@@ -150,10 +150,11 @@ cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
 	struct cs_node *node = op->node;
 	uintptr_t from = (uintptr_t)memory, to = from + bytes;
 	struct cs_offer *offer = &op->offer;
+	if (node->calls + 1 < node->backoff_until)
+		return false;
 	if (cs_node_is_watched(op) && node->watch->read)
 		return true;
-	if (node->calls + 1 < node->backoff_until ||
-	    !cs_single_copy_may_read(&node->readable, memory, bytes))
+	if (!cs_single_copy_may_read(&node->readable, memory, bytes))
 		return false;
 	touch(from, to);
 	if (!(op->extras & CS_NODE_OFFERS)) {
