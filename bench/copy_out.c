@@ -197,7 +197,7 @@ void
 bench_copy_out_print(const struct bench_world *world)
 {
 	struct job job = { .local = 0 };
-	MPI_Win window;
+	MPI_Win window = MPI_WIN_NULL;
 	MPI_Aint bytes;
 	int unit, rank = world->rank, first = rank;
 	bench_node(&job.node);

@@ -35,8 +35,8 @@ int
 __wrap_madvise(void *address, size_t bytes, int advice)
 {
 	(void)advice;
-	size_t from = (size_t)((char *)address - node.memory) / node.page,
-	       to = (size_t)((char *)address - node.memory + bytes + node.page - 1) / node.page;
+	size_t at = (size_t)((char *)address - node.memory), from = at / node.page,
+	       to = (at + bytes + node.page - 1) / node.page;
 	assert_in_range(to, from + 1, PAGES);
 	for (size_t page = from; page < to; page++)
 		if (node.toucher[page] < 0)
