@@ -14,7 +14,7 @@
 
 #define SHARE 200
 #define SHORT 100 /* times the cost of timing it: a call that may be sampled */
-#define MOST_STRIDE 4096
+#define MOST_STRIDE 256 /* so many at most does a rare long call stand for */
 #define FREE 1000 /* timed calls that are none of the share */
 
 /* Under the lock of cs_report_spots, but is_on. */
