@@ -98,7 +98,8 @@ pack_row(FILE *out, struct cs_report_row *row, uint32_t *count)
 	fwrite(&packed, sizeof packed, 1, out);
 	fwrite(row->algorithm, packed.algorithm, 1, out);
 	fwrite(row->why, packed.why, 1, out);
-	fwrite(row->place, packed.place, 1, out);
+	if (row->place)
+		fwrite(row->place, packed.place, 1, out);
 }
 
 static void
