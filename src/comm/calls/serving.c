@@ -32,7 +32,7 @@ host_row(const struct cs_serving *serving, enum cs_coll coll, size_t bytes)
 static bool
 is_kept(const struct cs_comm *communicator)
 {
-	return cs_recording_keeps() && cs_samples_want(communicator->left_calls);
+	return cs_recording_has_room() && cs_samples_want(communicator->left_calls);
 }
 
 /* Keeps some calls for the report's waiting times: by their number among those of the communicator
@@ -70,11 +70,11 @@ cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, uin
 {
 	struct cs_selection *selection = &serving->communicator->seat->selection;
 	bool is_numbered = selection->is_reporting && result == MPI_SUCCESS;
-	uint64_t left_ns = arrived_ns ? cs_clock_ns() : 0;
 	if (!arrived_ns) {
 		serving->communicator->left_calls += is_numbered;
 		return;
 	}
+	uint64_t left_ns = cs_clock_ns();
 	if (selection->is_timed & CS_TIMED_ON_TRIAL) {
 		serving->op.call.coll = coll;
 		serving->op.call.root = root;

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -57,6 +58,7 @@ static struct {
 	struct cs_arrivals_clock began; /* the own node's clock at MPI_Init */
 	struct cs_sampled_call *kept;
 	size_t kept_count, kept_room, kept_most;
+	_Atomic bool is_full;
 } recording = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer.file = -1 };
 
 /* --- which clock ------------------------------------------------------------------------------ */
@@ -214,6 +216,12 @@ bool
 cs_recording_keeps(void)
 {
 	return recording.keeps;
+}
+
+bool
+cs_recording_has_room(void)
+{
+	return recording.keeps && !atomic_load_explicit(&recording.is_full, memory_order_relaxed);
 }
 
 /* Begins to keep calls if all ranks want a report: the same on all, who have met at MPI_Init. */
@@ -480,6 +488,8 @@ cs_recording_keep(struct cs_comm *communicator, uint64_t call, const struct cs_o
 			.size = communicator->size, .root = op->call.root,
 			.coll = (int32_t)op->call.coll,
 		};
+	if (recording.kept_count == recording.kept_most)
+		atomic_store_explicit(&recording.is_full, true, memory_order_relaxed);
 	pthread_mutex_unlock(&recording.lock);
 	errno = saved;
 }

@@ -28,6 +28,8 @@ void cs_recording_close(void);
 
 /* Are some calls kept? The same on all ranks. */
 bool cs_recording_keeps(void);
+/* Has this process room for more of them? */
+bool cs_recording_has_room(void);
 /* Keeps a timed call: op's times, collective, root and row of the report. `call`: its number, the
  * same on all ranks. Thread-safe. */
 void cs_recording_keep(struct cs_comm *communicator, uint64_t call, const struct cs_op *op,
