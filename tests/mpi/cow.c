@@ -91,43 +91,56 @@ all_in(const char *what, int *result, int ints)
 	}
 }
 
-int
-main(int argc, char **argv)
+/* A block that malloc has mapped by itself, as the second bit of its head says: free memory of the
+ * heap that has room for it, which the MPI may have left, is taken first. */
+static int *
+mapped_block(size_t alignment, size_t bytes)
+{
+	void *block = NULL;
+	if (posix_memalign(&block, alignment, bytes))
+		return NULL;
+	if (((size_t *)block)[-1] & 2)
+		return block;
+	int *other = mapped_block(alignment, bytes);
+	free(block);
+	return other;
+}
+
+/* A new block, in all kinds of calls: resized, freed. */
+static void
+in_block(int *result, int turn)
+{
+	int bad = 0;
+	all_in("a block of malloc", result, INTS);
+	all_in("a part of a block", result + 5, INTS - 1000);
+	cast("the block again", result, INTS, 3, 0);
+	written(result, INTS);
+	forked(result, INTS);
+	gather("the block", result, INTS, 7, 0);
+	int *more = realloc(result, 2 * INTS * sizeof *result);
+	bad += wrong(more, INTS / size * size, INTS / size, 7);
+	for (int i = 0; i < 2 * INTS; i++)
+		more[i] = i;
+	cast("a block of another size", more, 2 * INTS, turn, size - 1);
+	free(more);
+	result = calloc(INTS, sizeof *result);
+	for (int i = 0; i < INTS; i++)
+		bad += result[i] != 0;
+	free(result);
+	CHECK(!bad, "realloc or calloc, turn %d: %d are wrong", turn, bad);
+}
+
+static void
+blocks_of_all_kinds(void)
 {
 	static int fixed[INTS];
-	int *result, *mapped, *locked, bad = 0;
-	check_begin(&argc, &argv, &rank, &size);
-	from = malloc(INTS * sizeof *from);
-	for (int turn = 0; turn < 6; turn++) {
-		/* From its second turn on malloc takes such blocks from the heap, until it may
-		 * not. */
-		if (turn == 2)
-			mallopt(M_MMAP_THRESHOLD, 1 << 20);
-		result = malloc(INTS * sizeof *result);
-		all_in("a block of malloc", result, INTS);
-		all_in("a part of a block", result + 5, INTS - 1000);
-		cast("the block again", result, INTS, 3, 0);
-		written(result, INTS);
-		forked(result, INTS);
-		gather("the block", result, INTS, 7, 0);
-		int *more = realloc(result, 2 * INTS * sizeof *result);
-		bad += wrong(more, INTS / size * size, INTS / size, 7);
-		for (int i = 0; i < 2 * INTS; i++)
-			more[i] = i;
-		cast("a block of another size", more, 2 * INTS, turn, size - 1);
-		free(more);
-		result = calloc(INTS, sizeof *result);
-		for (int i = 0; i < INTS; i++)
-			bad += result[i] != 0;
-		free(result);
-	}
-	CHECK(!bad, "realloc or calloc: %d are wrong", bad);
-	if (!posix_memalign((void **)(void *)&result, 65536, INTS * sizeof *result)) {
-		all_in("an aligned block", result, INTS);
-		free(result);
-	}
+	int *result, *mapped, *locked;
+	/* Beyond a page's, alignment may leave whole pages before a block, which is not mapped. */
+	result = mapped_block((size_t)sysconf(_SC_PAGESIZE), INTS * sizeof *result);
+	all_in("an aligned block", result, INTS);
+	free(result);
 	/* Blocks that begin elsewhere in their pages on each rank. */
-	result = malloc(INTS * sizeof *result + 4096);
+	result = mapped_block(16, INTS * sizeof *result + 4096);
 	all_in("blocks of all kinds", rank % 2 ? result + 16 * rank : result, INTS);
 	free(result);
 	all_in("static memory", fixed, INTS);
@@ -141,6 +154,20 @@ main(int argc, char **argv)
 	if (!mlock(locked, 4096))
 		all_in("memory with a locked page", locked, INTS);
 	free(locked);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_begin(&argc, &argv, &rank, &size);
+	from = malloc(INTS * sizeof *from);
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	for (int turn = 0; turn < 4; turn++)
+		in_block(mapped_block(16, INTS * sizeof(int)), turn);
+	blocks_of_all_kinds();
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	for (int turn = 0; turn < 2; turn++)
+		in_block(malloc(INTS * sizeof(int)), turn);
 	free(from);
 	return check_finish("cow");
 }
