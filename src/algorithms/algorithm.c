@@ -52,6 +52,8 @@ list(enum cs_coll coll)
 		if (!row)
 			continue;
 		row->coll = coll;
+		row->needs.block_placed |= cs_coll_is_scan(&cs_colls[coll]) &&
+					   row->needs.block_if_not_commutative;
 		struct cs_algorithm own = *row;
 		for (; row > &rows[first] && strcmp(own.name, row[-1].name) < 0; row--)
 			*row = row[-1];

@@ -46,7 +46,8 @@ struct cs_param {
  * add_needs). */
 struct cs_needs {
 	bool several_per_node;       /* some node has two ranks or more */
-	bool block_if_not_commutative; /* a non-commutative op only with block placement */
+	bool block_if_not_commutative; /* a non-commutative op only with block placement; of a
+					* scan's row: block_placed */
 	bool block_placed;           /* block placement, whatever the operation */
 	bool one_node;               /* serves a single node only */
 	bool several_nodes;          /* two nodes or more */

@@ -15,7 +15,7 @@
 #define NEVER (MOST_RANKS + 1)
 
 static const enum cs_coll colls[] = { CS_BARRIER, CS_BCAST, CS_REDUCE, CS_ALLREDUCE,
-				      CS_ALLGATHER, CS_ALLTOALL, CS_GATHER, CS_SCATTER };
+				      CS_ALLGATHER, CS_ALLTOALL, CS_GATHER, CS_SCATTER, CS_SCAN };
 static const size_t sizes[] = { 8, 1024, 65536, 1 << 20 };
 
 struct table {

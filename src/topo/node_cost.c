@@ -9,13 +9,15 @@
 #define LINE 64
 #define PAGE 4096
 #define UNIT 8         /* most ranks whose small blocks one rank packs */
+#define FAN_MOST 16    /* members of a group beyond which it is parted by eights */
 #define SMALLEST 4096  /* bytes of a pipeline's chunk */
 #define LARGEST (256 << 10)
 #define ALL_READ_ALL 16 /* ranks up to which all look at all in a flat barrier */
 #define ALLTOALL_MOST 256
 
 #define ROUND (32 << 10) /* bytes of a round of slices: half a slot of more than 64 ranks */
-#define WHOLE_MOST 2048 /* bytes up to which a vector is folded as a whole */
+#define WHOLE_MOST 2048 /* bytes up to which a vector is folded as a whole, or all are packed */
+#define READ_ALL (16 << 10) /* bytes of the vectors that a rank of a scan reads */
 #define UNIT_LINES 2   /* that are fetched one by one; those behind them stream */
 #define MATE_LINES 32
 
@@ -260,6 +262,25 @@ flat_reduce_scatter(const struct place *at, int64_t n)
 	       (at->p - 1) * (int64_t)FOLD;
 }
 
+/* The last rank reads all vectors; longer ones double from step to step, a flag and a vector at a
+ * time. */
+static int64_t
+flat_scan(const struct place *at, int64_t n)
+{
+	const struct cs_node_model *m = at->m;
+	int64_t sum = copy(n, m->b_core);
+	if (n * (at->p - 1) <= READ_ALL)
+		return flat_all(at) + (at->p - 1) * (int64_t)FOLD +
+		       (n <= INLINE ? 0 : sum + flat_bytes(at, n));
+	for (int far = 1; far < at->p; far *= 2) {
+		enum cs_distance level = far < at->q ? CS_SAME_LLC
+					 : far < at->q * at->members[CS_SAME_PACKAGE]
+					 ? CS_SAME_PACKAGE : CS_FAR;
+		sum += OVERHEAD + 2 * m->t[level] + FOLD + copy(n, level ? m->b_mem : m->b_core);
+	}
+	return sum;
+}
+
 static int64_t
 flat_gather(const struct place *at, int64_t n)
 {
@@ -279,6 +300,7 @@ price_flat(const struct place *at, enum cs_coll coll, int64_t n)
 	case CS_ALLREDUCE: return flat_reduce(at, n, true);
 	case CS_REDUCE_SCATTER: case CS_REDUCE_SCATTER_BLOCK: return flat_reduce_scatter(at, n);
 	case CS_GATHER: return flat_gather(at, n);
+	case CS_SCAN: case CS_EXSCAN: return flat_scan(at, n);
 	case CS_SCATTER: return flat_tell(at) + copy((at->p - at->q) * n, at->m->b_out) +
 				(n > INLINE ? copy(n, at->m->b_mem) : 0);
 	default: return flat_all(at) + (n <= INLINE ? 0 : copy(n, at->m->b_core) +
@@ -357,6 +379,39 @@ gather(const struct place *at, int64_t n, struct cs_node_way *way)
 	way->form = "packed by group";
 	way->time = collect_unit(at, n) + read_units(at, n, at->led) + own;
 	way->up[CS_SAME_LLC] = at->u - 1;
+}
+
+/* Lines behind a flag, of each of k packed units. */
+static int64_t
+read_packed(const struct cs_node_model *m, enum cs_distance level, int k, int64_t bytes)
+{
+	int64_t lines = bytes <= INLINE ? 0 : (bytes + LINE - 1) / LINE,
+		few = shorter(lines, UNIT_LINES);
+	return k * (few * m->t[level] * m->gap / 1000 +
+		    copy((lines - few) * LINE, level ? m->b_mem : m->b_core));
+}
+
+/* Vectors packed on their way up; all results made by the root; a child reads its subtree's of
+ * those that its parent tells. */
+static void
+scan(const struct place *at, int64_t n, struct cs_node_way *way)
+{
+	const struct cs_node_model *m = at->m;
+	int64_t time = (at->p - 1) * (int64_t)FOLD, below = n;
+	if (n * at->p > WHOLE_MOST)
+		return;
+	for (enum cs_distance level = 0; level < CS_DISTANCES; level++)
+		for (int left = at->members[level], fan; left > 1; left = parts(left, fan)) {
+			fan = left > FAN_MOST ? UNIT : left;
+			int64_t told = below * fan > INLINE ? longer(below, INLINE + 1) : 0;
+			time += cs_node_collect(m, level, fan - 1, 0, false) +
+				read_packed(m, level, fan - 1, below) +
+				cs_node_tell(m, level, fan - 1, 0) + read_packed(m, level, 1, told);
+			below *= fan;
+			way->up[level] = way->down[level] = fan - 1;
+		}
+	way->form = "collect, tell";
+	way->time = time;
 }
 
 /* Leaders poll the root's line, each reads its unit's blocks and tells them to its mates. Longer
@@ -455,6 +510,7 @@ price_levels(const struct place *at, enum cs_coll coll, int64_t n, struct cs_nod
 	case CS_ALLGATHER: allgather(at, n, &made); break;
 	case CS_ALLTOALL: alltoall(at, n, &made); break;
 	case CS_GATHER: gather(at, n, &made); break;
+	case CS_SCAN: case CS_EXSCAN: scan(at, n, &made); break;
 	case CS_SCATTER: scatter(at, n, &made); break;
 	default: break;
 	}
@@ -467,7 +523,7 @@ cs_node_has_price(enum cs_coll coll)
 	return coll == CS_BARRIER || coll == CS_BCAST || coll == CS_REDUCE ||
 	       coll == CS_ALLREDUCE || coll == CS_ALLGATHER || coll == CS_ALLTOALL ||
 	       coll == CS_GATHER || coll == CS_SCATTER || coll == CS_REDUCE_SCATTER ||
-	       coll == CS_REDUCE_SCATTER_BLOCK;
+	       coll == CS_REDUCE_SCATTER_BLOCK || coll == CS_SCAN || coll == CS_EXSCAN;
 }
 
 void

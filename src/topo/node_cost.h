@@ -30,7 +30,7 @@ struct cs_node_price {
 };
 
 /* Is there a price of this collective? barrier, bcast, reduce, allreduce, allgather, alltoall,
- * gather, scatter; reduce_scatter(_block), by levels of long vectors. */
+ * gather, scatter; (ex)scan, by levels of short vectors; reduce_scatter(_block), of long ones. */
 bool cs_node_has_price(enum cs_coll coll);
 /* Prices a call of `ranks` ranks, at least 1, filled in order; more than the shape has are in more
  * packages. Bytes: of the vector, or of a rank's block. */

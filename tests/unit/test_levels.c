@@ -193,13 +193,13 @@ TEST(small_calls_go_by_levels_where_the_model_says_so)
 	static const struct {
 		const char *kind, *text;
 		int ranks;
-		size_t barrier, bcast, alltoall; /* SIZE_MAX: any */
-	} cases[] = { { "epyc", "2x8x8", 16, 0, 0, 0 },
-		      { "epyc", "2x8x8", 20, 2049, 129, 9 },
-		      { "epyc", "2x8x8", 48, 2049, 2049, 17 },
-		      { "xeon", "2x1x64", 48, 2049, 257, 9 },
-		      { "xeon", "2x1x64", 64, SIZE_MAX, SIZE_MAX, 17 },
-		      { "epyc", "2x8x8", 128, SIZE_MAX, SIZE_MAX, 65 } };
+		size_t barrier, bcast, alltoall, scan; /* SIZE_MAX: any */
+	} cases[] = { { "epyc", "2x8x8", 16, 0, 0, 0, 0 },
+		      { "epyc", "2x8x8", 20, 2049, 129, 9, 0 },
+		      { "epyc", "2x8x8", 48, 2049, 2049, 17, 33 },
+		      { "xeon", "2x1x64", 48, 2049, 257, 9, 0 },
+		      { "xeon", "2x1x64", 64, SIZE_MAX, SIZE_MAX, 17, SIZE_MAX },
+		      { "epyc", "2x8x8", 128, SIZE_MAX, SIZE_MAX, 65, SIZE_MAX } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const struct cs_node_kind *kind = *cases[i].kind == 'e' ? epyc : xeon;
 		struct cs_levels levels;
@@ -207,10 +207,13 @@ TEST(small_calls_go_by_levels_where_the_model_says_so)
 		cs_levels_price(&levels, package, cache, &kind->model, kind->shape.cache);
 		if (levels.below[CS_BARRIER] != cases[i].barrier ||
 		    levels.below[CS_BCAST] != cases[i].bcast ||
-		    levels.below[CS_ALLTOALL] != cases[i].alltoall || levels.below[CS_SCAN])
-			fail_msg("%s, %d ranks: barrier %zu, bcast %zu, alltoall %zu",
+		    levels.below[CS_ALLTOALL] != cases[i].alltoall ||
+		    levels.below[CS_SCAN] != cases[i].scan ||
+		    levels.below[CS_EXSCAN] != cases[i].scan || levels.below[CS_ALLGATHERV])
+			fail_msg("%s, %d ranks: barrier %zu, bcast %zu, alltoall %zu, scan %zu",
 				 cases[i].kind, cases[i].ranks, levels.below[CS_BARRIER],
-				 levels.below[CS_BCAST], levels.below[CS_ALLTOALL]);
+				 levels.below[CS_BCAST], levels.below[CS_ALLTOALL],
+				 levels.below[CS_SCAN]);
 		cs_levels_fini(&levels);
 	}
 }
@@ -281,6 +284,7 @@ static struct {
 	struct virtual_node virtual;
 	int ranks;
 	bool seen[MOST][MOST][3]; /* reader, writer, step */
+	uint64_t steps;           /* that are seen */
 	uint64_t lines[DISTANCES], by_rank[MOST];
 	bool is_of_several; /* nodes */
 	size_t each;
@@ -322,6 +326,12 @@ lines_of(int reader, int writer, uint64_t step)
 	if (node.coll == CS_ALLTOALL)
 		return lines_for((1 + sources_of(levels, levels->place[writer])) * node.each);
 	cs_tree_begin(&tree, levels, CS_TREE_BLOCKS, writer, levels->order[0], node.each);
+	if (cs_coll_is_scan(&cs_colls[node.coll]) && step == 2) {
+		struct cs_tree own;
+		cs_tree_begin(&own, levels, CS_TREE_ALIKE, reader, levels->order[0], node.each);
+		size_t all = (size_t)(tree.end - tree.first) * node.each;
+		return lines_for(all > CS_INLINE ? (size_t)(own.end - own.first) * node.each : 0);
+	}
 	size_t bytes = step == 1 && node.coll != CS_BCAST
 		       ? (size_t)(tree.end - tree.first) * node.each
 		       : node.coll == CS_ALLGATHER ? (size_t)node.ranks * node.each : node.each;
@@ -335,6 +345,7 @@ told(struct cs_node_op *op, int local, uint64_t step)
 	if (local == self || node.seen[self][local][step])
 		return;
 	node.seen[self][local][step] = true;
+	node.steps++;
 	node.lines[distance(self, local)] += lines_of(self, local, step);
 	node.by_rank[self] += lines_of(self, local, step);
 }
@@ -365,6 +376,7 @@ make_node(const char *text, int ranks)
 	node.ranks = ranks;
 	memset(node.seen, 0, sizeof node.seen);
 	memset(node.lines, 0, sizeof node.lines);
+	node.steps = 0;
 	memset(node.by_rank, 0, sizeof node.by_rank);
 	for (int rank = 0; rank < ranks; rank++)
 		node.virtual.teams[rank].shape.nodes = 1 + node.is_of_several;
@@ -436,6 +448,10 @@ TEST(lines_of_128_ranks_are_as_the_formula_says)
 	expect_lines(CS_ALLGATHER, 8, "2x8x8", 128,
 		     (uint64_t[]){ 112 + 112 * 17, 14 * 2 + 14 * 17, 9 + 17 });
 	expect_lines(CS_GATHER, 8, "2x8x8", 128, (uint64_t[]){ 112, 14 * 2, 9 });
+	/* the same down, where each rank reads its subtree's part of its parent's */
+	for (int i = 0; i < 2; i++)
+		expect_lines(i ? CS_EXSCAN : CS_SCAN, 8, "2x8x8", 128,
+			     (uint64_t[]){ 112 + 112 * 2, 14 * 2 + 14 * 2, 9 + 9 });
 }
 
 /* Lines that no rank is to read more of: its parent's, and one of each other member of all the
@@ -490,6 +506,34 @@ expect_two_lines_for_each_rank(void)
 TEST(barriers_read_two_lines_for_each_rank)
 {
 	expect_two_lines_for_each_rank();
+}
+
+static void
+expect_steps(enum cs_coll coll, size_t each, const char *text, int ranks, uint64_t wanted)
+{
+	make_node(text, ranks);
+	bool is_flat = node.virtual.teams[0].shape.levels.count < 2;
+	call(coll, each);
+	if (!is_flat && node.steps != wanted)
+		fail_msg("%s %zu, %s, %d ranks: %llu steps seen, not %llu", cs_colls[coll].name,
+			 each, text, ranks, (unsigned long long)node.steps,
+			 (unsigned long long)wanted);
+	drop_node();
+}
+
+/* As long as all vectors fit into a small slot; else each rank looks at all before it. */
+TEST(scans_read_two_lines_for_each_rank)
+{
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (int ranks = 2; ranks <= MOST; ranks += i && ranks >= 20 ? 43 : 1) {
+			uint64_t p = (uint64_t)ranks;
+			size_t most = CS_SMALL / p;
+			enum cs_coll coll = ranks % 2 ? CS_SCAN : CS_EXSCAN;
+			expect_steps(coll, 8, texts[i], ranks, 2 * (p - 1));
+			expect_steps(coll, most, texts[i], ranks, 2 * (p - 1));
+			if ((most + 1) * (p - 1) <= 16 << 10)
+				expect_steps(coll, most + 1, texts[i], ranks, p * (p - 1) / 2);
+		}
 }
 
 TEST(a_node_of_several_meets_along_the_tree)

@@ -48,6 +48,7 @@ virtual_make(struct virtual_node *node, const char *levels, int ranks, size_t sl
 		team->node.watch = watch;
 		team->shape = (struct cs_shape){ .rank = rank, .ranks = ranks, .nodes = 1,
 						 .local = rank, .locals = ranks,
+						 .ppn_min = ranks, .ppn_max = ranks,
 						 .is_block_placed = true, .order = node->order,
 						 .position = node->order, .first = node->first };
 		team->lane = rank ? CS_LANES : 0;

@@ -5,15 +5,17 @@
  *   reduce      collect vectors, add them up         gather     collect blocks
  *   allreduce   the same, tell the sum               scatter    tell each subtree its blocks
  *   allgather   collect blocks, tell all of them     alltoall   fetched for groups (node/fetch.h)
+ *   (ex)scan    collect vectors, the root makes all results, tell each subtree its own
  *   reduce_scatter(_block)                           long ones only
  *
  * Lines read: 2 (p - 1) for a barrier where flat has p (p - 1), and no rank reads, or is read by,
  * more than its group's members. Vectors are added up on their way where the order does not matter
- * (integers), else by the root, in rank order, with the bits of hier:host. Costs two to four hops
- * more in a row; hence for many ranks (docs/tuning.md). A long broadcast goes from cache to cache
- * (node/relay.h), and long vectors of integers are reduced by slices of caches, packages and the
- * node (node/radix.h). All else is done as by hier:host: other long data, several nodes, nodes
- * without levels. A non-blocking call's leaders owe the others steps, which hier:host's do not.
+ * (integers), else by the root, in rank order, with the bits of hier:host, of scans those of its
+ * short ones. Costs two to four hops more in a row; hence for many ranks (docs/tuning.md). A long
+ * broadcast goes from cache to cache (node/relay.h), and long vectors of integers are reduced by
+ * slices of caches, packages and the node (node/radix.h). All else is done as by hier:host: other
+ * long data, several nodes, nodes without levels. A non-blocking call's leaders owe the others
+ * steps, which hier:host's do not.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/node/bcast.h"
@@ -30,7 +32,7 @@ extern const struct cs_algorithm cs_algorithm_allgather_hier_host, cs_algorithm_
 	cs_algorithm_alltoall_hier_host, cs_algorithm_barrier_hier_host,
 	cs_algorithm_bcast_hier_host, cs_algorithm_gather_hier_host,
 	cs_algorithm_reduce_hier_host, cs_algorithm_reduce_scatter_hier_host,
-	cs_algorithm_scatter_hier_host;
+	cs_algorithm_scan_hier_host, cs_algorithm_scatter_hier_host;
 
 /* By collective: algorithm of other calls. */
 static const struct cs_algorithm *const flat[CS_COLL_COUNT] = {
@@ -39,10 +41,12 @@ static const struct cs_algorithm *const flat[CS_COLL_COUNT] = {
 	[CS_ALLTOALL] = &cs_algorithm_alltoall_hier_host,
 	[CS_BARRIER] = &cs_algorithm_barrier_hier_host,
 	[CS_BCAST] = &cs_algorithm_bcast_hier_host,
+	[CS_EXSCAN] = &cs_algorithm_scan_hier_host,
 	[CS_GATHER] = &cs_algorithm_gather_hier_host,
 	[CS_REDUCE] = &cs_algorithm_reduce_hier_host,
 	[CS_REDUCE_SCATTER] = &cs_algorithm_reduce_scatter_hier_host,
 	[CS_REDUCE_SCATTER_BLOCK] = &cs_algorithm_reduce_scatter_hier_host,
+	[CS_SCAN] = &cs_algorithm_scan_hier_host,
 	[CS_SCATTER] = &cs_algorithm_scatter_hier_host,
 };
 static size_t flat_params[CS_COLL_COUNT][CS_MAX_PARAMS];
@@ -68,12 +72,18 @@ flat_params_of(enum cs_coll coll)
  * signature, and a flat reader of a broadcast compares sizes itself. */
 #define BY_LEVELS ((uint64_t)1 << CS_SIGNATURE_SHIFT)
 
+static bool
+is_scan(const struct cs_call *call)
+{
+	return cs_coll_is_scan(&cs_colls[call->coll]);
+}
+
 /* Are vectors added up on their way? By the signature, so equal on all ranks: a kernel need not
  * be. */
 static bool
 folds(const struct cs_call *call)
 {
-	return cs_colls[call->coll].reduces && call->reduction.is_exact;
+	return cs_colls[call->coll].reduces && !is_scan(call) && call->reduction.is_exact;
 }
 
 /* Parameters. */
@@ -137,6 +147,8 @@ collect(struct cs_op *op)
 	bool is_root = tree->parent < 0;
 	if (is_root && (coll == CS_REDUCE || coll == CS_ALLREDUCE) && !folds(call))
 		cs_tree_reduce(op, tree, call->recv.base);
+	if (is_root && is_scan(call))
+		cs_tree_scan(op, tree);
 	if (is_root && coll == CS_GATHER)
 		take_blocks(op, tree, tree->all, tree->each);
 	if (coll == CS_REDUCE || coll == CS_GATHER)
@@ -150,8 +162,8 @@ take(struct cs_op *op, const struct cs_tree *tree)
 {
 	const struct cs_call *call = &op->call;
 	size_t bytes = tree->stride < tree->each ? tree->stride : tree->each,
-	       at = call->coll == CS_SCATTER ? (size_t)(tree->self - tree->first) * tree->stride
-					     : 0;
+	       at = call->coll == CS_SCATTER || is_scan(call)
+		    ? (size_t)(tree->self - tree->first) * tree->stride : 0;
 	if (call->coll == CS_BCAST)
 		cs_node_bcast_compare(&op->node, call, tree->stride);
 	else if (call->coll == CS_SCATTER)
@@ -167,15 +179,16 @@ tell(struct cs_op *op)
 	struct cs_tree *tree = CS_OP_STATE(struct cs_tree, op);
 	const struct cs_call *call = &op->call;
 	enum cs_coll coll = call->coll;
-	bool is_root = tree->parent < 0, is_first = coll == CS_BCAST || coll == CS_SCATTER;
+	bool is_root = tree->parent < 0, is_first = coll == CS_BCAST || coll == CS_SCATTER,
+	     has_parts = coll == CS_SCATTER || is_scan(call);
 	if (!cs_tree_tell(op, tree, is_first ? 1 : 2,
 			  coll == CS_ALLGATHER ? CS_TREE_ALL
-			  : coll == CS_SCATTER ? CS_TREE_SUBTREE : CS_TREE_ONE,
+			  : has_parts ? CS_TREE_SUBTREE : CS_TREE_ONE,
 			  coll == CS_ALLREDUCE || coll == CS_BCAST ? call->recv.base : tree->all))
 		return CS_AGAIN;
 	if (coll == CS_ALLGATHER && tree->told)
 		take_blocks(op, tree, tree->told, tree->stride);
-	else if (coll == CS_SCATTER ? call->recv.base != NULL
+	else if (has_parts ? call->recv.base != NULL
 		 : !is_root && (coll == CS_ALLREDUCE || coll == CS_BCAST))
 		take(op, tree);
 	cs_node_end(&op->node);
@@ -198,7 +211,7 @@ prepare(struct cs_op *op)
 			 coll == CS_SCATTER;
 	size_t each = coll == CS_BARRIER ? 0 : call->bytes;
 	enum cs_tree_sizes sizes = coll == CS_BCAST ? CS_TREE_VECTOR
-				   : coll == CS_BARRIER || coll == CS_REDUCE || coll == CS_ALLREDUCE
+				   : coll == CS_BARRIER || cs_colls[coll].reduces
 				   ? CS_TREE_ALIKE : CS_TREE_BLOCKS;
 	if (sizes == CS_TREE_BLOCKS)
 		op->node.signature ^= BY_LEVELS;
@@ -271,9 +284,9 @@ fast(struct cs_op *op, const size_t *params)
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_levels = {
 	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLREDUCE) | CS_SET(CS_ALLTOALL) |
-		 CS_SET(CS_BARRIER) | CS_SET(CS_BCAST) | CS_SET(CS_GATHER) |
-		 CS_SET(CS_REDUCE) | CS_SET(CS_REDUCE_SCATTER) |
-		 CS_SET(CS_REDUCE_SCATTER_BLOCK) | CS_SET(CS_SCATTER),
+		 CS_SET(CS_BARRIER) | CS_SET(CS_BCAST) | CS_SET(CS_EXSCAN) |
+		 CS_SET(CS_GATHER) | CS_SET(CS_REDUCE) | CS_SET(CS_REDUCE_SCATTER) |
+		 CS_SET(CS_REDUCE_SCATTER_BLOCK) | CS_SET(CS_SCAN) | CS_SET(CS_SCATTER),
 	.name = "hier:levels",
 	.summary = "many ranks: trees and slices of caches and packages; or as hier:host",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },

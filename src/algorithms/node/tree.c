@@ -203,14 +203,36 @@ cs_tree_collect(struct cs_op *op, struct cs_tree *tree, uint64_t step)
 	return true;
 }
 
+/* A local rank's block of those that the root has collected. */
+static char *
+collected(const struct cs_tree *tree, int local)
+{
+	return tree->all + (size_t)tree->levels->place[local] * tree->each;
+}
+
 void
 cs_tree_reduce(struct cs_op *op, const struct cs_tree *tree, char *out)
 {
 	int size = tree->levels->size;
 	const void *from[size];
 	for (int local = 0; local < size; local++)
-		from[local] = tree->all + (size_t)tree->levels->place[local] * tree->each;
+		from[local] = collected(tree, local);
 	cs_rank_order_reduce(op, &op->call.reduction, out, from, size, op->call.count);
+}
+
+void
+cs_tree_scan(struct cs_op *op, const struct cs_tree *tree)
+{
+	const struct cs_call *call = &op->call;
+	bool is_exclusive = call->coll == CS_EXSCAN;
+	int size = tree->levels->size;
+	for (int local = 1; local < size - is_exclusive; local++) {
+		char *own = collected(tree, local);
+		const void *from[] = { collected(tree, local - 1), own };
+		cs_rank_order_reduce(op, &call->reduction, own, from, 2, call->count);
+	}
+	for (int local = size - 1; is_exclusive && local; local--)
+		cs_copy_own(op, collected(tree, local), collected(tree, local - 1), tree->each);
 }
 
 /* --- tell ------------------------------------------------------------------------------------- */

@@ -73,6 +73,8 @@ cs_tree_fits(const struct cs_levels *levels, size_t each)
 bool cs_tree_collect(struct cs_op *op, struct cs_tree *tree, uint64_t step);
 /* Adds up the vectors that the root has collected, in rank order, into `out`. */
 void cs_tree_reduce(struct cs_op *op, const struct cs_tree *tree, char *out);
+/* Replaces them by the results of a scan, or an exscan, which has none for the first rank. */
+void cs_tree_scan(struct cs_op *op, const struct cs_tree *tree);
 
 /* Parts of all blocks that a rank tells: of all ranks, or those of its subtree; or one vector. */
 enum cs_tree_part { CS_TREE_ONE, CS_TREE_ALL, CS_TREE_SUBTREE };
