@@ -399,7 +399,7 @@ begin(struct node *node, int local)
 	memcpy(&team->shape.node_of, &problem->node_of, sizeof team->shape.node_of);
 	team->host = &tables;
 	team->leaders = node;
-	team->lanes = team->domains = 1;
+	team->lanes = team->most_lanes = team->domains = 1;
 	team->lane = local ? CS_LANES : 0;
 	team->idle = &rank->idle;
 	cs_op_join(&rank->op, team, cs_call_signature(problem->coll, 0));

@@ -1,5 +1,5 @@
 /* algorithms/lanes.h — lanes: the ranks of a node that drive the wire, and the messages of each.
- * Arithmetic only; comm/teams/make_team.c makes the lanes.
+ * Arithmetic only; comm/teams/make_lanes.c makes the lanes.
  *
  *   local rank     0 1 2 3 4 5 6 7       lane       0 1 2 3
  *   NUMA domain    A A A A B B B B       local rank 0 4 1 5
@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CS_LANES 64 /* most lanes of a team */
+#define CS_LANES 64     /* most lanes of a team */
+#define CS_LANES_TURN 4 /* of these local ranks another one is first on each node */
 #define CS_LANES_ZERO "0: one per NUMA domain" /* of the parameter `lanes` */
 
 /* Number of different NUMA domains in domain_of, by local rank; 0 if one is unknown (negative). */
@@ -22,20 +23,29 @@ int cs_lanes_domains(const int *domain_of, int locals);
 void cs_lanes_order(const int *domain_of, int locals, int lanes, int *local_of);
 
 /* Local rank of a lane if domains are unknown or there is one, so that all ranks of a node are as
- * near to its card. Node n's lanes begin with local rank n mod `lanes`: nodes that share the cores
+ * near to its card. Node n's lanes begin with local rank n mod `turn`: nodes that share the cores
  * of a machine (containers, virtual machines) and bind their ranks alike would else have all their
- * leaders on the same core. */
+ * leaders on the same core. `turn` does not depend on the number of lanes, as these are made when
+ * they are wanted, and a rank stays in its lane: lane `turn` and later ones are those local
+ * ranks. */
 static inline int
-cs_lanes_local(int lane, int node, int lanes)
+cs_lanes_local(int lane, int node, int turn)
 {
-	return (lane + node) % lanes;
+	return lane < turn ? (lane + node) % turn : lane;
 }
 
-/* The lane of one of the first `lanes` local ranks. */
+/* The lane of a local rank. */
 static inline int
-cs_lanes_lane(int local, int node, int lanes)
+cs_lanes_lane(int local, int node, int turn)
 {
-	return (local + lanes - node % lanes) % lanes;
+	return local < turn ? (local + turn - node % turn) % turn : local;
+}
+
+/* `turn`, if the smallest node has so many ranks. */
+static inline int
+cs_lanes_turn(int ppn_min)
+{
+	return ppn_min < CS_LANES_TURN ? ppn_min : CS_LANES_TURN;
 }
 
 /* Messages from each node to each other one, dealt to lanes: the message to the node d further on

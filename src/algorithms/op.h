@@ -65,7 +65,7 @@ struct cs_op {
 /* Bits of node.extras: a script goes on; none of its phases may wait; it has memory; it is timed;
  * another script follows; its time is for a trial (run/trial.h); no other thread may step the
  * communicator's non-blocking calls meanwhile (comm/calls/icall.h); several ranks of the node drive
- * its plan. */
+ * its plan; it has made lanes, so that no other call's time is like its own. */
 enum {
 	CS_OP_GOES_ON = 2 * CS_NODE_WATCHED,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
@@ -74,7 +74,8 @@ enum {
 	CS_OP_THEN = 2 * CS_OP_TIMED,
 	CS_OP_ON_TRIAL = 2 * CS_OP_THEN,
 	CS_OP_BUSY = 2 * CS_OP_ON_TRIAL,
-	CS_OP_SENDERS = 2 * CS_OP_BUSY
+	CS_OP_SENDERS = 2 * CS_OP_BUSY,
+	CS_OP_MADE_LANES = 2 * CS_OP_SENDERS
 };
 static inline void
 cs_op_note(struct cs_op *op, unsigned told)

@@ -44,16 +44,18 @@ struct cs_team {
 	struct cs_shape shape;
 	struct cs_node node;
 	const struct cs_host *host;
-	/* This rank's lane, or NULL if it is in none, or with one node; if each node has one rank,
-	 * `everyone` from the first plan between all ranks on, and NULL before. Lane i is a host
-	 * communicator of one rank of each node, in node order; lane 0 is the leaders'. Several
-	 * lanes let several ranks of a node drive the wire: the first of each NUMA domain, then the
-	 * second of each, or by local rank if domains are unknown (algorithms/lanes.h). With one
-	 * node the leader is local rank 0. */
+	/* This rank's lane, or NULL if it is in none that is made, or with one node; if each node
+	 * has one rank, `everyone` from the first plan between all ranks on, and NULL before. Lane
+	 * i is a host communicator of one rank of each node, in node order; lane 0 is the leaders',
+	 * and made with the team, further ones by the first call that wants them
+	 * (cs_hier_lanes). Several lanes let several ranks of a node drive the wire: the first of
+	 * each NUMA domain, then the second of each, or by local rank if domains are unknown
+	 * (algorithms/lanes.h). With one node the leader is local rank 0. */
 	void *leaders;
-	int lanes;
-	int lane;                 /* this rank's; CS_LANES: in none */
-	int lane_local[CS_LANES]; /* by lane: its rank on the own node */
+	int lanes, most_lanes;    /* that are made; that may be: 0 with one node */
+	int turn; /* of cs_lanes_local; 0: lanes follow domains, or there are none */
+	int lane;                 /* this rank's, made or not; CS_LANES: in none */
+	int lane_local[CS_LANES]; /* by lane, up to most_lanes: its rank on the own node */
 	int domains;              /* NUMA domains that the ranks of each node span, at least; 1 if
 				   * not known */
 	/* All ranks of the team, for plans between them; the group's private communicator is made
@@ -100,14 +102,14 @@ cs_team_is_leader(const struct cs_team *team)
 static inline int
 cs_team_leader_of(const struct cs_team *team, int node)
 {
-	return team->lanes && team->domains == 1 ? cs_lanes_local(0, node, team->lanes) : 0;
+	return team->turn ? cs_lanes_local(0, node, team->turn) : 0;
 }
-/* Number of lanes for a call with parameter `lanes`; 0: one for each NUMA domain. */
+/* Number of lanes for a call with parameter `lanes`, made or not; 0: one for each NUMA domain. */
 static inline int
 cs_team_lanes(const struct cs_team *team, size_t wanted)
 {
 	wanted = wanted ? wanted : (size_t)team->domains;
-	return wanted < (size_t)team->lanes ? (int)wanted : team->lanes;
+	return wanted < (size_t)team->most_lanes ? (int)wanted : team->most_lanes;
 }
 
 #endif

@@ -287,7 +287,7 @@ cs_trials_note(struct cs_selection *selection, const struct cs_op *op, uint64_t 
 	uint64_t took = left_ns - arrived_ns;
 	int64_t after;
 	selection->on_trial = NULL;
-	if (!is_valid || !cs_trial_is_timed(&class->trial))
+	if (!is_valid || op->node.extras & CS_OP_MADE_LANES || !cs_trial_is_timed(&class->trial))
 		return;
 	if (class->imbalance == CS_BALANCED &&
 	    cs_selection_last_came(op, arrived_ns, &after) && after > 0)

@@ -27,7 +27,6 @@
 #include "sim/sim.h"
 
 #define CS_PLAY_ROOM ((size_t)64 << 10)
-#define CS_PLAY_LANES 4 /* lanes of a team, at most */
 
 struct cs_play_options {
 	const size_t *params; /* the algorithm's, valid as long as the simulator */

@@ -97,11 +97,12 @@ static void
 take_lanes(struct cs_play_rank *rank)
 {
 	struct cs_team *team = &rank->team;
-	team->lanes = rank->play->lanes;
+	team->lanes = team->most_lanes = rank->play->lanes;
+	team->turn = cs_lanes_turn(team->shape.ppn_min);
 	team->domains = 1;
 	team->lane = CS_LANES;
 	for (int lane = 0; lane < team->lanes; lane++) {
-		team->lane_local[lane] = cs_lanes_local(lane, team->shape.node, team->lanes);
+		team->lane_local[lane] = cs_lanes_local(lane, team->shape.node, team->turn);
 		if (team->lane_local[lane] == team->shape.local)
 			team->lane = lane;
 	}
@@ -147,7 +148,7 @@ cs_play_make_teams(struct cs_play *play)
 	play->kept = cs_room_take(nodes, sizeof *play->kept, &sim->left);
 	play->heard = cs_room_take(ranks * (size_t)play->shape.ppn_max, sizeof *play->heard,
 				   &sim->left);
-	play->lanes = play->shape.ppn_min < CS_PLAY_LANES ? play->shape.ppn_min : CS_PLAY_LANES;
+	play->lanes = play->shape.ppn_min < CS_LANES ? play->shape.ppn_min : CS_LANES;
 	size_t touched = TOUCHED * ranks;
 	if (cs_colls[play->call->coll].sizes == CS_SIZES_BY_PAIR && nodes > 1)
 		touched += 4 * sizeof(size_t) * ranks * ranks; /* a row and a column of each rank,

@@ -25,8 +25,8 @@ number_of(const struct cs_play_seat *seat, int peer)
 	const struct cs_play *play = seat->rank->play;
 	if (seat->lane < 0)
 		return peer;
-	return play->shape.order[play->shape.first[peer] +
-				 cs_lanes_local(seat->lane, peer, play->lanes)];
+	int turn = cs_lanes_turn(play->shape.ppn_min);
+	return play->shape.order[play->shape.first[peer] + cs_lanes_local(seat->lane, peer, turn)];
 }
 
 /* --- what a message is ------------------------------------------------------------------------ */

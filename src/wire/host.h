@@ -55,6 +55,11 @@ struct cs_host {
 	 * the same operation. A host without any has no such function. */
 	struct cs_rma_window *(*window)(void *everyone);
 
+	/* Makes more lanes of the team of that group, so many in all, or leaves it as it is, on all
+	 * ranks alike, and then for good (algorithms/team.h). All make the call together, in the
+	 * same operation. Blocks. A host without any has no such function. */
+	void (*make_lanes)(void *everyone, int lanes);
+
 	/* Collectives between leaders, each in two forms, which do not match each other: all
 	 * leaders take the same one. With `request` NULL it blocks, and returns bits of enum
 	 * cs_told. Else it is only begun, and returns 0: the buffer and the request are in use

@@ -1,8 +1,9 @@
 /* Preloaded behind the library: the third MPI_Reduce by its PMPI name, which only leaders of nodes
  * make, is not made but fails. BROKEN_WIRE: "failure", MPI_ERR_OTHER without a word of a
  * truncation; "truncation", as later MPICH hands one down its trees; "status", as it tells a root
- * that gathers. The library asks the MPI itself for its functions, so what stands in the way is
- * dlsym. */
+ * that gathers. "lanes": none of these, but the first communicator of lanes other than the leaders'
+ * (of another color than 0) that MPI_Comm_split makes is refused, on rank 1 alone. The library asks
+ * the MPI itself for its functions, so what stands in the way is dlsym. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -23,9 +24,21 @@ reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, in
        MPI_Comm comm)
 {
 	static int calls;
-	if (++calls != 3)
+	if (++calls != 3 || is("lanes"))
 		return PMPI_Reduce(send, recv, count, type, op, root, comm);
 	return is("failure") ? MPI_ERR_OTHER : is("status") ? MPI_ERR_IN_STATUS : CODE;
+}
+
+static int
+comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
+{
+	static int calls;
+	int rank, result = PMPI_Comm_split(comm, color, key, made);
+	PMPI_Comm_rank(comm, &rank);
+	if (result != MPI_SUCCESS || !is("lanes") || color <= 0 || rank != 1 || ++calls != 1)
+		return result;
+	PMPI_Comm_free(made);
+	return MPI_ERR_OTHER;
 }
 
 static int
@@ -63,6 +76,8 @@ dlsym(void *restrict handle, const char *restrict name)
 {
 	if (strcmp(name, "PMPI_Reduce") == 0)
 		return (void *)reduce;
+	if (strcmp(name, "PMPI_Comm_split") == 0)
+		return (void *)comm_split;
 	if (strcmp(name, "PMPI_Error_class") == 0)
 		return (void *)error_class;
 	if (strcmp(name, "PMPI_Error_string") == 0)

@@ -819,6 +819,17 @@ def failure_between_leaders_ends_the_job_and_a_truncation_is_one(args):
                                                          "truncation", result)
 
 
+@claim
+def lanes_that_the_mpi_refuses_on_one_rank_leave_the_leaders_and_one_line(args):
+    for mpi in args.mpi:
+        result = job(args, mpi, preloads=[f"{args.build}/broken_wire-{mpi}.so"],
+                     BROKEN_WIRE="lanes", COLLSHIM_FAKE_NODES="2", COLLSHIM_TEAM_AFTER="1")
+        line = f"; this communicator ({RANKS} ranks) stays with 1 lane"
+        expect(is_right(result) and sum(line in told for told in result.lines()) == 1,
+               "not the right results, or not one line", result)
+        expect(result.facts()["teams refused"] == 0, "a team was refused", result)
+
+
 # --- ranks that differ ----------------------------------------------------------------------------
 
 def on_rank(rank, *assignments):

@@ -9,6 +9,7 @@
 
 unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS],
 	 run_at_once[CS_MOST_ROWS][WORLD_MOST + 1], run_by_senders[CS_MOST_ROWS];
+int run_lanes_made;
 
 struct cs_facts
 run_facts(const struct world *world, enum cs_coll coll, bool is_commutative)
@@ -313,6 +314,7 @@ run_end(struct run *run)
 {
 	if (world_left(&run->world))
 		run_fail(run, "; %d messages are left", world_left(&run->world));
+	run_lanes_made += run->world.lanes_made;
 	for (int call = 0; !*run->failure && call < run->setting.calls; call++)
 		if (!is_refused(run, call) && is_listed(run->specs[call].algorithm))
 			run_proven[cs_algorithm_number(
@@ -328,6 +330,9 @@ run_make(struct run *run, const struct setting *setting)
 	*run = (struct run){ .setting = *setting, .counted = run->counted, .arrived = 1 };
 	world_make(&run->world, setting->sizes, setting->cyclic, setting->lanes, &setting->shape,
 		   setting->seed);
+	if (setting->is_blocking && setting->seed % 3)
+		world_unmake_lanes(&run->world);
+	run->world.refuses_lanes = setting->seed % 7 == 1;
 	run->world.has_windows = setting->seed % 2;
 	run->world.counts_first = setting->fault == COUNTER_TOO_EARLY;
 	run->specs = calloc((size_t)setting->calls, sizeof *run->specs);

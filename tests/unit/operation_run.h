@@ -83,6 +83,8 @@ enum placement run_placement(const struct world *world);
 extern unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS];
 /* How often it has served a small call at once on a rank: by row, and ranks. */
 extern unsigned run_at_once[CS_MOST_ROWS][WORLD_MOST + 1];
+/* How often ranks made lanes in a call. */
+extern int run_lanes_made;
 /* How often several ranks of a node were its plan's senders, and none was refused: by row, over
  * ranks. */
 extern unsigned run_by_senders[CS_MOST_ROWS];

@@ -135,8 +135,8 @@ fill_node(struct fixture *fixture)
 static void
 make(struct fixture *fixture, int nodes, int ppn, int node, int lanes, int lane)
 {
-	*fixture = (struct fixture){ .team = { .host = &host, .lanes = lanes, .lane = lane,
-					       .domains = 1 } };
+	*fixture = (struct fixture){ .team = { .host = &host, .lanes = lanes, .most_lanes = lanes,
+					       .lane = lane, .domains = 1 } };
 	for (int i = 0; i < lanes; i++)
 		fixture->team.lane_local[i] = cs_lanes_local(i, node, lanes);
 	fill_shape(fixture, nodes, ppn, node, fixture->team.lane_local[lane]);

@@ -35,16 +35,20 @@ TEST(one_domain_leaves_the_order_of_local_ranks)
 	order_is((int[]){ 4, 4, 4, 4, 4 }, 5, (int[]){ 0, 1, 2, 3, 4 });
 }
 
-/* Without domains: each lane has one rank of a node, each rank one lane, and leaders take turns. */
+/* Without domains: each lane has one rank of a node, each rank one lane, and leaders take turns.
+ * More lanes than take turns change none of the first ones. */
 TEST(lanes_begin_elsewhere_on_each_node)
 {
-	for (int lanes = 1; lanes <= 5; lanes++)
+	for (int turn = 1; turn <= 5; turn++)
 		for (int node = 0; node < 12; node++) {
-			assert_int_equal(cs_lanes_local(0, node, lanes), node % lanes);
-			for (int lane = 0; lane < lanes; lane++) {
-				int local = cs_lanes_local(lane, node, lanes);
-				assert_in_range(local, 0, lanes - 1);
-				assert_int_equal(cs_lanes_lane(local, node, lanes), lane);
+			assert_int_equal(cs_lanes_local(0, node, turn), node % turn);
+			for (int lane = 0; lane < CS_LANES; lane++) {
+				int local = cs_lanes_local(lane, node, turn);
+				if (lane < turn)
+					assert_in_range(local, 0, turn - 1);
+				else
+					assert_int_equal(local, lane);
+				assert_int_equal(cs_lanes_lane(local, node, turn), lane);
 			}
 		}
 }

@@ -57,6 +57,7 @@ TEST(calls_of_any_size)
 		setting.calls += 4;
 		expect_right_blocking(&setting);
 	}
+	assert_true(run_lanes_made > 0);
 }
 
 /* Small calls at once and scripts follow each other, while some ranks have no turn as long as

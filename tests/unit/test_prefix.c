@@ -150,12 +150,14 @@ make_team(struct rank *self)
 	*team = (struct cs_team){
 		.host = &host, .idle = &self->idle, .domains = 1, .lane = CS_LANES,
 		.lanes = world->least < LANES ? world->least : LANES,
+		.most_lanes = world->least < LANES ? world->least : LANES,
 		.shape = { .rank = self->rank, .ranks = world->ranks, .nodes = world->nodes,
 			   .node = node, .local = local, .locals = locals, .ppn_min = world->least,
 			   .ppn_max = world->most, .is_block_placed = true,
 			   .node_of = world->node_of, .local_of = world->local_of,
 			   .first = world->first, .order = world->order, .position = world->order },
 	};
+	team->turn = team->lanes;
 	for (int lane = 0; lane < team->lanes; lane++) {
 		team->lane_local[lane] = cs_lanes_local(lane, node, team->lanes);
 		if (team->lane_local[lane] != local)

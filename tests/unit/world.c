@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#define TURN 2 /* of lanes, so that some are behind it */
+
 static void
 take_seat(struct world *world, struct seat *seat, int group, int rank)
 {
@@ -92,11 +94,12 @@ take_lane(struct world *world, int rank)
 {
 	struct cs_team *team = &world->teams[rank];
 	int node = world->node_of[rank];
-	team->lanes = world->lanes;
+	team->lanes = team->most_lanes = world->lanes;
+	team->turn = world->lanes < TURN ? world->lanes : TURN;
 	team->domains = 1;
 	team->lane = CS_LANES;
 	for (int lane = 0; lane < world->lanes; lane++) {
-		team->lane_local[lane] = cs_lanes_local(lane, node, world->lanes);
+		team->lane_local[lane] = cs_lanes_local(lane, node, team->turn);
 		if (team->lane_local[lane] == world->local_of[rank])
 			team->lane = lane;
 	}
@@ -159,6 +162,17 @@ world_make(struct world *world, const int *sizes, bool cyclic, int lanes,
 	assert_non_null(world->teams);
 	for (int rank = 0; rank < world->ranks; rank++)
 		make_team(world, sizes, rank, shape);
+}
+
+void
+world_unmake_lanes(struct world *world)
+{
+	for (int rank = 0; rank < world->ranks && world->lanes > 1; rank++) {
+		struct cs_team *team = &world->teams[rank];
+		team->lanes = 1;
+		if (team->lane > 0)
+			team->leaders = NULL;
+	}
 }
 
 void

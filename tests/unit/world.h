@@ -58,6 +58,8 @@ struct world {
 	struct message *messages;
 	struct meeting *meetings_under_way;
 	struct datagram *datagrams;
+	bool refuses_lanes; /* beside the leaders' */
+	int lanes_made;     /* how often by a rank */
 	bool has_windows, counts_first; /* a counter grows before its data has come, which is
 					 * wrong */
 	int parts_put;           /* in windows, of messages that more followed of */
@@ -74,6 +76,8 @@ struct world {
 void world_make(struct world *world, const int *sizes, bool cyclic, int lanes,
 		const struct cs_node_shape *shape, uint64_t seed);
 void world_clear(struct world *world);
+/* Leaves the leaders' lane alone: blocking calls make more. */
+void world_unmake_lanes(struct world *world);
 /* What a rank that waits does now and then: progress of its other operations. NULL: nothing. */
 extern void (*world_progress)(void);
 /* Where a job that ends itself goes on; NULL: that is a failure. */

@@ -451,6 +451,24 @@ max(void *group, uint64_t *values, size_t count, struct cs_request *request)
 	return meet(group, (struct meeting){ .kind = MAX, .count = count }, guest, request);
 }
 
+/* All have to ask for as many. */
+static void
+make_lanes(void *everyone, int lanes)
+{
+	struct seat *seat = everyone;
+	struct world *world = seat->world;
+	struct cs_team *team = &world->teams[seat->rank];
+	meet(seat, (struct meeting){ .kind = BARRIER, .root = lanes }, (struct guest){ 0 }, NULL);
+	if (world->refuses_lanes) {
+		team->most_lanes = team->lanes;
+		return;
+	}
+	world->lanes_made++;
+	team->lanes = lanes;
+	if (team->lane < lanes)
+		team->leaders = &world->leaders[seat->rank];
+}
+
 static struct cs_wire *
 wire_of(void *group)
 {
@@ -478,6 +496,7 @@ end(const char *why)
 }
 
 const struct cs_host world_host = { .progress = progress, .abort = end, .wire = wire_of,
+				    .make_lanes = make_lanes,
 				    .messages = wire_of, .window = world_window_of,
 				    .barrier = barrier, .bcast = bcast, .allgatherv = allgatherv,
 				    .gatherv = gatherv, .scatterv = scatterv,

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#define NAP_NS 1000000 /* while an older operation is not over */
+
 void
 cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 {
@@ -13,6 +15,35 @@ cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 	hier->first_lane = first;
 	hier->lanes = lanes;
 	hier->drives = op->team->lane >= first && op->team->lane < first + lanes;
+}
+
+/* Waits until the rank's part in older operations is over: while it is in the MPI, which makes
+ * lanes, maybe nobody steps them, and other ranks may wait for them before they come. */
+static void
+end_older(const struct cs_op *op)
+{
+	const struct cs_team *team = op->team;
+	const struct cs_node_shape *shape = &team->node.shape;
+	struct cs_wait wait = { .polls = shape->spin, .yields = shape->yields, .nap_ns = NAP_NS };
+	bool has_begun = op->node.extras & CS_OP_GOES_ON;
+	while (team->node.under_way > has_begun) {
+		team->host->progress();
+		cs_wait_turn(&wait);
+	}
+}
+
+int
+cs_hier_lanes(struct cs_op *op, size_t wanted)
+{
+	struct cs_team *team = op->team;
+	int lanes = cs_team_lanes(team, wanted);
+	if (lanes > team->lanes && team->host->make_lanes &&
+	    !(op->node.extras & CS_OP_NONBLOCKING)) {
+		end_older(op);
+		team->host->make_lanes(team->everyone, lanes);
+		op->node.extras |= CS_OP_MADE_LANES;
+	}
+	return lanes < team->lanes ? lanes : team->lanes;
 }
 
 /* --- senders ---------------------------------------------------------------------------------- */
@@ -189,7 +220,7 @@ cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t
 		       size_t wanted)
 {
 	bool is_worth_lanes = bytes >= op->team->node.facts.of[CS_LANES_BYTES];
-	cs_hier_start(op, kind, is_worth_lanes ? cs_team_lanes(op->team, wanted) : 1,
+	cs_hier_start(op, kind, is_worth_lanes ? cs_hier_lanes(op, wanted) : 1,
 		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
 }
 

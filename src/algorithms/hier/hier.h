@@ -196,6 +196,11 @@ cs_hier_is_shared(struct cs_op *op, const struct cs_line *line)
 	return cs_shared_is_same(cs_hier_of(op)->place, line->word[3], line->word[4]);
 }
 
+/* Number of lanes for a call with parameter `lanes`. A blocking call makes those that there are not
+ * yet: all ranks of the team ask at the same place of the same call, for the same number. A call
+ * that may not wait takes those that there are, and asks as it begins, in its turn among the
+ * team's, as others may make more before its end. */
+int cs_hier_lanes(struct cs_op *op, size_t wanted);
 /* Sets the lanes that carry the call: `lanes` from `first` on. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);
 

@@ -137,7 +137,7 @@ struct state {
 	size_t message; /* bytes of the longest between two nodes in any round; 0: not known */
 	size_t room;    /* bytes of a round, at most */
 	struct cs_lane_map map;
-	size_t wanted_lanes;
+	size_t wanted_lanes; /* those that the call's beginning has found, if it may not wait */
 	size_t *send_bytes, *send_at, *recv_bytes, *recv_at; /* by node */
 	/* Agreement on sizes. */
 	char *shared;
@@ -288,10 +288,12 @@ map_messages(struct cs_op *op, struct state *state)
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks,
 	       first = cs_chunks_bytes(state->largest, state->chunk, 0);
 	size_t message = first * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
-	bool has_senders = cs_hier_has_senders(op);
+	bool has_senders = cs_hier_has_senders(op),
+	     may_cut = message >= op->team->node.facts.of[CS_LANES_BYTES];
 	int lanes = has_senders ? 1 : cs_team_lanes(op->team, state->wanted_lanes);
-	state->map = cs_lanes_map(shape->nodes, lanes,
-				  message >= op->team->node.facts.of[CS_LANES_BYTES]);
+	state->map = cs_lanes_map(shape->nodes, lanes, may_cut);
+	lanes = cs_hier_lanes(op, (size_t)state->map.lanes); /* only as many as have work */
+	state->map = cs_lanes_map(shape->nodes, lanes, may_cut);
 	state->room = first * cells;
 	if (!has_senders)
 		cs_hier_set_lanes(op, 0, state->map.lanes);
@@ -431,7 +433,8 @@ several_nodes(struct cs_op *op, size_t wanted_lanes, size_t wanted_senders)
 	state->chunk = cs_chunks_per_part(team->node.shape.area_bytes, cells);
 	state->largest = call->send.each;
 	state->send_rows = state->recv_rows = NULL;
-	state->wanted_lanes = wanted_lanes;
+	state->wanted_lanes = op->node.extras & CS_OP_NONBLOCKING
+			      ? (size_t)cs_hier_lanes(op, wanted_lanes) : wanted_lanes;
 	state->send_bytes = cs_op_nodes(op);
 	state->send_at = state->send_bytes + nodes;
 	state->recv_bytes = state->send_at + nodes;

@@ -34,13 +34,16 @@ hier_takes(struct cs_op *op)
 
 /* The lane whose ranks reduce their nodes' vectors: the root's own, so that no rank has to hand the
  * result on to the root and wait for its vector in each call. Lane 0 if lanes follow NUMA domains:
- * other nodes cannot compute the root's. */
+ * other nodes cannot compute the root's; or if the root's is not made. */
 static int
-driving_lane(const struct cs_team *team, int root)
+driving_lane(struct cs_op *op)
 {
-	if (root < 0 || team->domains > 1 || team->shape.local_of[root] >= team->lanes)
+	const struct cs_team *team = op->team;
+	int root = op->call.root;
+	if (root < 0 || team->shape.local_of[root] >= team->turn)
 		return 0;
-	return cs_lanes_lane(team->shape.local_of[root], team->shape.node_of[root], team->lanes);
+	int lane = cs_lanes_lane(team->shape.local_of[root], team->shape.node_of[root], team->turn);
+	return lane < cs_hier_lanes(op, (size_t)lane + 1) ? lane : 0;
 }
 
 /* Small vectors travel along the tree: sums of integers, or all vectors, for the driver. */
@@ -92,8 +95,8 @@ static const struct cs_hier_kind short_kinds[] = {
 void
 cs_node_reduce_hier_short(struct cs_op *op)
 {
-	cs_vector_start_hier(op, &short_kinds[op->call.root >= 0],
-			     driving_lane(op->team, op->call.root), op->call.send.base);
+	cs_vector_start_hier(op, &short_kinds[op->call.root >= 0], driving_lane(op),
+			     op->call.send.base);
 }
 
 void

@@ -390,6 +390,7 @@ const struct cs_host cs_host_mpi = {
 	.wire = cs_host_wire,
 	.messages = cs_host_messages,
 	.window = cs_host_window,
+	.make_lanes = cs_host_make_lanes,
 	.barrier = barrier,
 	.bcast = bcast,
 	.allgatherv = allgatherv,

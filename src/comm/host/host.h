@@ -49,6 +49,8 @@ struct cs_wire *cs_host_messages(void *group);
 void cs_group_close(struct cs_group *group);
 
 extern const struct cs_host cs_host_mpi;
+/* wire/host.h's make_lanes (comm/teams/make_lanes.c). */
+void cs_host_make_lanes(void *everyone, int lanes);
 /* Called at each progress of the host, if set: other work of this rank. */
 extern void (*_Atomic cs_host_drive)(void);
 

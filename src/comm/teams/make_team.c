@@ -46,6 +46,12 @@ static const char *const troubles[CS_TROUBLES] = {
 	[CS_TROUBLE_NOT_ALIKE] = "the ranks differ in version, settings or tuning",
 };
 
+static const enum cs_trouble splitting_troubles[] = {
+	[CS_SPLIT_MIGHT_HANG] = CS_TROUBLE_MIGHT_HANG,
+	[CS_SPLIT_NO_SHARE] = CS_TROUBLE_NO_SHARE,
+	[CS_SPLIT_MAY] = CS_TROUBLE_NONE,
+};
+
 /* --- putting off ------------------------------------------------------------------------------ */
 
 /* Cost of a new team in collectives of the host (pages are committed; nodes are split off). When
@@ -76,57 +82,7 @@ put_off_until(const struct cs_comm *communicator)
 	return is_late ? PRICE : 0;
 }
 
-/* --- lanes, and what all know alike ----------------------------------------------------------- */
-
-#define MOST_LANES 4 /* or one for each NUMA domain, if that is more */
-
-static void
-choose_lanes(struct cs_team *team)
-{
-	const struct cs_shape *shape = &team->shape;
-	int most = team->domains > MOST_LANES ? team->domains : MOST_LANES;
-	team->lanes = shape->nodes == 1 ? 0 : shape->ppn_min < most ? shape->ppn_min : most;
-	team->lane = CS_LANES;
-	for (int lane = 0; lane < team->lanes; lane++) {
-		if (team->domains == 1)
-			team->lane_local[lane] = cs_lanes_local(lane, shape->node, team->lanes);
-		if (team->lane_local[lane] == shape->local)
-			team->lane = lane;
-	}
-}
-
-static enum cs_trouble
-make_leaders(struct cs_comm *communicator, struct cs_team *team)
-{
-	const struct cs_shape *shape = &team->shape;
-	struct cs_group *leaders = &communicator->seat->leaders;
-	choose_lanes(team);
-	bool is_in_lane = team->lane < team->lanes;
-	leaders->comm = MPI_COMM_NULL;
-	if (shape->nodes == 1)
-		return CS_TROUBLE_NONE;
-	/* Order by node: in lanes other than the leaders' the order of ranks may be another. */
-	MPI_Errhandler handler;
-	int result = cs_team_quiet(communicator->comm, &handler);
-	if (!result) {
-		result = cs_pmpi.Comm_split(communicator->comm, is_in_lane
-					    ? team->lane : MPI_UNDEFINED, shape->node,
-					    &leaders->comm);
-		atomic_fetch_add(&cs_engine.team_calls, 1);
-		cs_team_unquiet(communicator->comm, &handler);
-	}
-	if (result) {
-		leaders->comm = MPI_COMM_NULL;
-		return CS_TROUBLE_NO_COMM;
-	}
-	cs_group_count(leaders);
-	leaders->nodes = shape->nodes;
-	leaders->node = shape->node;
-	leaders->ints = is_in_lane ? calloc(4 * (size_t)shape->nodes, sizeof(int)) : NULL;
-	if (is_in_lane)
-		cs_pmpi.Comm_set_errhandler(leaders->comm, MPI_ERRORS_RETURN);
-	return !is_in_lane || leaders->ints ? CS_TROUBLE_NONE : CS_TROUBLE_NO_MEMORY;
-}
+/* --- what all know alike ---------------------------------------------------------------------- */
 
 static void
 drop_groups(struct cs_comm *communicator)
@@ -136,55 +92,108 @@ drop_groups(struct cs_comm *communicator)
 	cs_group_close(&communicator->seat->locals);
 }
 
-/* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for
- * each NUMA domain. All do what the least able one can, which keeps the algorithms simple. With
- * several nodes, agrees on the largest trouble at the same time, and on the facts that decide how
- * data is cut between nodes. */
-static enum cs_trouble
-learn_least(struct cs_comm *communicator, struct cs_team *team, enum cs_trouble trouble)
+/* Words of a rank about what it and its node can do, of which the least counts. */
+enum { NO_TROUBLE, READABLE, DOMAINS, DOMAINS_NOT, RATE, HOP, RDMA, WORDS = RDMA + CS_RDMA_WORDS };
+
+static int
+domains_of(const struct cs_team *team)
 {
-	enum { NO_TROUBLE, READABLE, DOMAINS, RATE, HOP, WORDS };
+	int domains = team->shape.numa_domains < CS_LANES ? team->shape.numa_domains : CS_LANES;
+	return domains < 1 ? 1 : domains;
+}
+
+/* Notes what all processes and nodes of the communicator can do: single copy, and one lane for each
+ * NUMA domain. All do what the least able one can, which keeps the algorithms simple. */
+static void
+take_least(struct cs_team *team, const int *least)
+{
 	struct cs_node_facts *facts = &team->node.facts;
-	int mine[WORDS] = {
-		[NO_TROUBLE] = CS_TROUBLES - (int)trouble, [READABLE] = team->node.is_readable,
-		[DOMAINS] = team->shape.numa_domains,
-		[RATE] = (int)facts->of[CS_COPY_RATE], [HOP] = (int)cs_facts_hop_ns(facts),
-	};
-	int least[WORDS] = { 0 };
-	if (team->shape.nodes == 1)
-		memcpy(least, mine, sizeof least);
-	else if (cs_yielding_allreduce(mine, least, WORDS, MPI_INT, MPI_MIN, communicator->comm))
-		return CS_TROUBLE_NO_MEMORY;
-	trouble = (enum cs_trouble)(CS_TROUBLES - least[NO_TROUBLE]);
-	if (trouble != CS_TROUBLE_NONE)
-		return trouble;
 	team->has_cma = least[READABLE];
 	if (team->shape.nodes > 1) {
 		facts->of[CS_COPY_RATE] = (uint32_t)least[RATE];
 		facts->of[CS_LINE_NS] = facts->of[CS_TURN_NS] = (uint32_t)least[HOP];
 	}
-	team->domains = least[DOMAINS] < CS_LANES ? least[DOMAINS] : CS_LANES;
-	if (team->domains < 1)
-		team->domains = 1;
+	team->domains = least[DOMAINS];
 	if (!team->has_cma && cs_engine.settings.cma == CS_SWITCH_ON)
 		cs_warn_once("COLLSHIM_CMA=on, but the kernel refuses process_vm_readv between "
 			     "ranks; "
 			     "data is copied twice");
-	return CS_TROUBLE_NONE;
 }
 
-/* Does this rank log for the communicator? Rank 0 of MPI_COMM_WORLD does if it is a member, else
- * the communicator's rank 0. */
-static bool
-is_spokesman(const struct cs_comm *communicator)
+/* The same on one node, whose ranks have agreed. */
+static void
+take_own(struct cs_team *team)
+{
+	take_least(team, (const int[WORDS]){ [READABLE] = team->node.is_readable,
+					     [DOMAINS] = domains_of(team) });
+}
+
+/* Agrees, on several nodes, on what all can do, and at the same time on the largest trouble, the
+ * words for verbs, and the facts that decide how data is cut between nodes. */
+static enum cs_trouble
+agree_on_least(struct cs_comm *communicator, enum cs_trouble trouble, int *least)
+{
+	struct cs_team *team = &communicator->seat->team;
+	struct cs_rdma_said *said = &communicator->seat->rdma;
+	struct cs_node_facts *facts = &team->node.facts;
+	int domains = domains_of(team);
+	int mine[WORDS] = {
+		[NO_TROUBLE] = CS_TROUBLES - (int)trouble, [READABLE] = team->node.is_readable,
+		[DOMAINS] = domains, [DOMAINS_NOT] = -domains,
+		[RATE] = (int)facts->of[CS_COPY_RATE], [HOP] = (int)cs_facts_hop_ns(facts),
+	};
+	cs_rdma_say(communicator->rank, mine + RDMA);
+	if (cs_yielding_allreduce(mine, least, WORDS, MPI_INT, MPI_MIN, communicator->comm))
+		return CS_TROUBLE_NO_MEMORY;
+	memcpy(said->least, least + RDMA, sizeof said->least);
+	said->is_agreed = true;
+	return (enum cs_trouble)(CS_TROUBLES - least[NO_TROUBLE]);
+}
+
+static enum cs_trouble
+split_leaders(struct cs_comm *communicator)
+{
+	struct cs_team *team = &communicator->seat->team;
+	cs_team_place_lanes(team);
+	team->lanes = 1;
+	return cs_team_split_lanes(communicator->comm, team, 0, 1, &communicator->seat->leaders);
+}
+
+/* Makes the leaders' lane, and agrees. If a node has one NUMA domain, and another one several, all
+ * do as with one: leaders may then be other ranks than the nodes thought. */
+static enum cs_trouble
+make_leaders(struct cs_comm *communicator, enum cs_trouble trouble)
+{
+	struct cs_team *team = &communicator->seat->team;
+	int least[WORDS] = { 0 };
+	team->domains = domains_of(team);
+	enum cs_trouble refused = split_leaders(communicator);
+	trouble = agree_on_least(communicator, trouble > refused ? trouble : refused, least);
+	if (trouble != CS_TROUBLE_NONE)
+		return trouble;
+	take_least(team, least);
+	if ((least[DOMAINS] > 1) == (-least[DOMAINS_NOT] > 1))
+		return CS_TROUBLE_NONE;
+	cs_group_close(&communicator->seat->leaders);
+	return cs_team_agree_on(communicator->comm, split_leaders(communicator));
+}
+
+bool
+cs_team_is_spokesman(MPI_Comm comm, int rank)
 {
 	MPI_Group group;
 	int zero = 0, of_world = MPI_UNDEFINED;
-	if (cs_pmpi.Comm_group(communicator->comm, &group))
+	if (cs_pmpi.Comm_group(comm, &group))
 		return cs_log_is_speaker();
 	cs_pmpi.Group_translate_ranks(cs_engine.world, 1, &zero, group, &of_world);
 	cs_pmpi.Group_free(&group);
-	return communicator->rank == (of_world == MPI_UNDEFINED ? 0 : of_world);
+	return rank == (of_world == MPI_UNDEFINED ? 0 : of_world);
+}
+
+const char *
+cs_team_words(enum cs_trouble trouble)
+{
+	return troubles[trouble];
 }
 
 static void
@@ -206,7 +215,8 @@ refuse(struct cs_comm *communicator, enum cs_trouble trouble)
 	}
 	/* Once in each process; if several communicators have the trouble at once, one of them
 	 * warns. */
-	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(communicator) ||
+	if (atomic_exchange(&is_known[trouble], 1) ||
+	    !cs_team_is_spokesman(communicator->comm, communicator->rank) ||
 	    !cs_log_is_first(trouble))
 		return;
 	cs_log_warn_local(&is_said[trouble],
@@ -248,9 +258,11 @@ make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 		trouble = cs_team_new_node(&meeting, communicator->seat, &shape);
 	team->node.key = key;
 	communicator->is_new = !name;
-	if (trouble == CS_TROUBLE_NONE)
-		cs_team_learn_levels(team);
-	return trouble == CS_TROUBLE_NONE ? learn_least(communicator, team, trouble) : trouble;
+	if (trouble != CS_TROUBLE_NONE)
+		return trouble;
+	cs_team_learn_levels(team);
+	take_own(team);
+	return CS_TROUBLE_NONE;
 }
 
 /* Makes a team of one rank per node: without shared memory, but plans between all ranks may serve.
@@ -279,23 +291,6 @@ make_without_memory(struct cs_comm *communicator)
 	return CS_TROUBLE_NONE;
 }
 
-/* Agrees on the largest trouble of all ranks, and on their words for verbs. */
-static enum cs_trouble
-agree_at_last(struct cs_comm *communicator, enum cs_trouble trouble)
-{
-	struct cs_rdma_said *said = &communicator->seat->rdma;
-	int mine[1 + CS_RDMA_WORDS] = { 0 }, least[1 + CS_RDMA_WORDS] = { 0 };
-	mine[0] = CS_TROUBLES - (int)trouble;
-	if (communicator->seat->team.shape.nodes > 1)
-		cs_rdma_say(communicator->rank, mine + 1);
-	if (cs_yielding_allreduce(mine, least, 1 + CS_RDMA_WORDS, MPI_INT, MPI_MIN,
-				  communicator->comm))
-		return CS_TROUBLE_NO_MEMORY;
-	memcpy(said->least, least + 1, sizeof said->least);
-	said->is_agreed = true;
-	return (enum cs_trouble)(CS_TROUBLES - least[0]);
-}
-
 static enum cs_trouble
 make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, bool has_idle)
 {
@@ -308,13 +303,11 @@ make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, 
 	if (trouble == CS_TROUBLE_NONE &&
 	    (team->shape.ppn_max >= CS_LEVELS_LEAST || cs_engine.settings.fake_levels))
 		cs_team_learn_levels(team);
-	/* A rank's own trouble, hence behind the levels, which the node's ranks compare. */
-	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
-		trouble = CS_TROUBLE_NO_SHARE;
-	trouble = learn_least(communicator, team, trouble);
-	if (trouble != CS_TROUBLE_NONE)
-		return trouble;
-	return agree_at_last(communicator, make_leaders(communicator, team));
+	if (team->shape.nodes > 1 && !(meeting->all && trouble != CS_TROUBLE_NONE))
+		return make_leaders(communicator, trouble);
+	if (trouble == CS_TROUBLE_NONE)
+		take_own(team);
+	return trouble;
 }
 
 static enum cs_trouble
@@ -378,7 +371,8 @@ find_way(struct cs_comm *communicator)
 	struct cs_said mine = {
 		.digest = cs_engine.digest,
 		.until = put_off_until(communicator),
-		.may_split = !atomic_load(&cs_engine.has_duplicated),
+		.split = atomic_load(&cs_engine.has_duplicated) ? CS_SPLIT_MIGHT_HANG
+			 : cs_groups_are_many() ? CS_SPLIT_NO_SHARE : CS_SPLIT_MAY,
 		.has_idle = cs_pool_has_idle(),
 	};
 	struct cs_heard heard = { .trouble = CS_TROUBLE_NONE };
@@ -401,8 +395,8 @@ find_way(struct cs_comm *communicator)
 		heard.trouble = CS_TROUBLE_NO_COMM;
 	else if (!heard.is_alike)
 		heard.trouble = CS_TROUBLE_NOT_ALIKE;
-	else if (heard.trouble == CS_TROUBLE_NONE && !heard.is_one_node && !heard.may_split)
-		heard.trouble = CS_TROUBLE_MIGHT_HANG;
+	else if (heard.trouble == CS_TROUBLE_NONE && !heard.is_one_node)
+		heard.trouble = splitting_troubles[heard.split];
 	else if (heard.trouble == CS_TROUBLE_NONE && !heard.name &&
 		 communicator->calls < heard.until)
 		heard.trouble = CS_TROUBLE_PUT_OFF;
@@ -479,7 +473,7 @@ make(struct cs_comm *communicator)
 			team->shape.nodes == 1 ? "" : "s", team->shape.ppn_min, team->shape.ppn_max,
 			team->shape.is_block_placed ? "block placed" : "scattered",
 			team->node.segment.bytes, communicator->is_new ? "" : ", of a former team",
-			team->lanes > 1 && team->domains > 1 ? ", lanes by NUMA domain" : "",
+			team->domains > 1 ? ", lanes by NUMA domain" : "",
 			team->node.facts.shares_cores ? ", more ranks than cores" : "",
 			communicator->seat->selection.facts.wire == CS_WIRE_IB ? ", verbs" : "");
 }

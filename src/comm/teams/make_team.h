@@ -3,6 +3,7 @@
  *   team_say.c      the exchange of all ranks before anything is made
  *   shape.c         nodes and places of the ranks
  *   team_segment.c  a node's memory: a new one, or one of a former team
+ *   make_lanes.c    lanes between nodes
  *   make_team.c     the team */
 #ifndef CS_COMM_TEAMS_MAKE_TEAM_H
 #define CS_COMM_TEAMS_MAKE_TEAM_H
@@ -39,18 +40,23 @@ enum cs_trouble {
  * whether they are on one node, and exchange all only then. */
 #define CS_TEAM_FEW 64
 
+/* May a team split off communicators? The least of all ranks' counts. */
+enum cs_split { CS_SPLIT_MIGHT_HANG, CS_SPLIT_NO_SHARE, CS_SPLIT_MAY };
+
 struct cs_said {
 	uint64_t node, host; /* cs_team_node_word */
 	uint64_t digest;     /* of settings that must be equal */
 	uint64_t until;      /* calls before which the team is not made */
 	uint32_t trouble;
-	uint16_t may_split, has_idle; /* a node in its pool, of any processes */
+	uint16_t split;    /* enum cs_split */
+	uint16_t has_idle; /* a node in its pool, of any processes */
 	uint64_t idle[CS_POOL_IDLE]; /* names of idle nodes in this rank's pool for these ranks, if
 				      * all are on one node */
 };
 
 struct cs_heard {
-	bool is_one_node, is_alike, may_split;
+	bool is_one_node, is_alike;
+	enum cs_split split;
 	enum cs_trouble trouble;
 	uint64_t until;
 	uint64_t name; /* of a node that is idle in all pools, or 0 */
@@ -157,6 +163,26 @@ enum cs_trouble cs_team_take_node(const struct cs_meeting *meeting, bool has_idl
  * still read our writes: memory is freed by the last process that unmaps it, and a next team begins
  * only after all have left this one. */
 void cs_team_drop_node(struct cs_seat *seat);
+
+/* --- make_lanes.c ----------------------------------------------------------------------------- */
+
+/* Finds the ranks of the own node that are lanes, and this rank's lane. */
+void cs_team_place_lanes(struct cs_team *team);
+
+/* Makes the communicator of this rank's lane, if that is one of lanes `from` to `to`, which is not
+ * included; else takes part only. Collective over `comm`, the team's communicator; ranks may have
+ * different troubles. */
+enum cs_trouble cs_team_split_lanes(MPI_Comm comm, const struct cs_team *team, int from, int to,
+				    struct cs_group *group);
+
+/* --- make_team.c ------------------------------------------------------------------------------ */
+
+/* Does this rank log for the communicator? Rank 0 of MPI_COMM_WORLD does if it is a member, else
+ * the communicator's rank 0. */
+bool cs_team_is_spokesman(MPI_Comm comm, int rank);
+const char *cs_team_words(enum cs_trouble trouble);
+
+/* --- team_epochs.c ---------------------------------------------------------------------------- */
 
 /* Begins to measure the imbalance if a rule asks for it and the user has not set it, and to try
  * algorithms, unless the user does not want that, or wants one order. */

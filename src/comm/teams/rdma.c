@@ -274,13 +274,11 @@ is_thread_wanted(const struct cs_shape *shape)
 	       cs_engine.door->lookup("PMPIX_Grequest_start");
 }
 
-/* Connects this rank with all others of its lane by a word each. False: some talk by the MPI. */
+/* False: some talk by the MPI. */
 static bool
-connect_lane(struct cs_comm *communicator)
+are_connected(struct cs_group *lane)
 {
-	if (!communicator->seat->team.leaders)
-		return true;
-	struct cs_wire *wire = cs_host_wire(&communicator->seat->leaders);
+	struct cs_wire *wire = cs_host_wire(lane);
 	bool are_all = true;
 	for (int distance = 1; distance < wire->ranks; distance++) {
 		int to = (wire->rank + distance) % wire->ranks,
@@ -296,21 +294,31 @@ connect_lane(struct cs_comm *communicator)
 	return are_all;
 }
 
-/* May a thread step non-blocking calls without the MPI? All ranks of all lanes talk by verbs, and
- * all processors have the same features, so that the same reductions have kernels. */
+bool
+cs_rdma_connect_lane(struct cs_group *lane)
+{
+	char trouble[256];
+	if (lane->comm == MPI_COMM_NULL)
+		return true;
+	cs_ib_trial_begin(cs_rdma_here());
+	bool is_connected = are_connected(lane);
+	cs_ib_trial_end(cs_rdma_here(), trouble, sizeof trouble);
+	if (!is_connected)
+		cs_info("ib: rank %d: a lane is not all by verbs: %s", cs_engine.world_rank,
+			trouble);
+	return is_connected;
+}
+
+/* May a thread step non-blocking calls without the MPI? All leaders talk by verbs (so
+ * do the ranks of later lanes, or these are not made), and all processors have the same features,
+ * so that the same reductions have kernels. */
 static bool
 agree_on_thread(struct cs_comm *communicator)
 {
 	if (!is_thread_wanted(&communicator->seat->team.shape))
 		return false;
-	char trouble[256];
 	int digest = (int)(cs_machine_features() >> 33);
-	cs_ib_trial_begin(cs_rdma_here());
-	bool is_connected = connect_lane(communicator);
-	cs_ib_trial_end(cs_rdma_here(), trouble, sizeof trouble);
-	if (!is_connected)
-		cs_info("ib: rank %d: non-blocking calls stay with the MPI: %s",
-			cs_engine.world_rank, trouble);
+	bool is_connected = cs_rdma_connect_lane(&communicator->seat->leaders);
 	int words[3] = { is_connected && digest, digest, -digest };
 	least(communicator, words, 3);
 	return words[0] && words[1] == -words[2];

@@ -15,6 +15,9 @@ void cs_rdma_say(int rank, int words[CS_RDMA_WORDS]);
  * facts.wire, the groups' ib, and pins the node's segment; with COLLSHIM_PROGRESS=thread connects
  * all nodes, and sets facts.by_thread. */
 void cs_rdma_agree(struct cs_comm *communicator);
+/* Connects this rank with all others of its lane by a word each; at once if it is in none. False:
+ * some talk by the MPI. */
+bool cs_rdma_connect_lane(struct cs_group *lane);
 /* Unpins the node's segment; called before it is unmapped or given to the pool. */
 void cs_rdma_drop(struct cs_comm *communicator);
 

@@ -54,13 +54,15 @@ are_nodes_whole(const struct cs_said *all, int ranks)
 static void
 hear(struct cs_heard *heard, const struct cs_said *all, int ranks)
 {
-	*heard = (struct cs_heard){ .is_one_node = all->node, .is_alike = true, .may_split = true };
+	*heard = (struct cs_heard){ .is_one_node = all->node, .is_alike = true,
+				   .split = CS_SPLIT_MAY };
 	heard->are_nodes_known = ranks <= CS_TEAM_FEW && are_nodes_whole(all, ranks);
 	for (int rank = 0; rank < ranks; rank++) {
 		const struct cs_said *said = &all[rank];
 		heard->is_one_node &= said->node == all->node;
 		heard->is_alike &= said->digest == all->digest;
-		heard->may_split &= said->may_split != 0;
+		if (said->split < heard->split)
+			heard->split = (enum cs_split)said->split;
 		heard->has_idle |= said->has_idle != 0;
 		if (heard->are_nodes_known)
 			heard->nodes[rank] = said->node;
@@ -94,12 +96,12 @@ exchange_all(struct cs_comm *communicator, const struct cs_said *mine, struct cs
 static bool
 exchange_least(struct cs_comm *communicator, const struct cs_said *mine, struct cs_heard *heard)
 {
-	enum { NODE, NODE_NOT, DIGEST, DIGEST_NOT, UNTIL_NOT, TROUBLE_NOT, MAY_SPLIT, WORDS };
+	enum { NODE, NODE_NOT, DIGEST, DIGEST_NOT, UNTIL_NOT, TROUBLE_NOT, SPLIT, WORDS };
 	uint64_t words[WORDS] = {
 		[NODE] = mine->node, [NODE_NOT] = ~mine->node, [DIGEST] = mine->digest,
 			[DIGEST_NOT] = ~mine->digest,
 		[UNTIL_NOT] = ~mine->until, [TROUBLE_NOT] = CS_TROUBLES - mine->trouble,
-		[MAY_SPLIT] = mine->may_split,
+		[SPLIT] = mine->split,
 	};
 	uint64_t least[WORDS] = { 0 };
 	if (cs_yielding_allreduce(words, least, WORDS, MPI_UINT64_T, MPI_MIN, communicator->comm))
@@ -107,7 +109,7 @@ exchange_least(struct cs_comm *communicator, const struct cs_said *mine, struct 
 	*heard = (struct cs_heard){
 		.is_one_node = least[NODE] && least[NODE] == ~least[NODE_NOT],
 		.is_alike = least[DIGEST] == ~least[DIGEST_NOT],
-		.may_split = least[MAY_SPLIT],
+		.split = (enum cs_split)least[SPLIT],
 		.trouble = (enum cs_trouble)(CS_TROUBLES - least[TROUBLE_NOT]),
 		.until = ~least[UNTIL_NOT],
 	};
