@@ -28,7 +28,7 @@ enum cs_role {
 };
 
 /* Ways from the node's area to the results, over several nodes (algorithms/hier/copy_out.h). */
-enum cs_copy_out { CS_OUT_COPY, CS_OUT_HOST, CS_OUT_WAYS };
+enum cs_copy_out { CS_OUT_COPY, CS_OUT_HOST, CS_OUT_HYBRID, CS_OUT_BY_SIZE, CS_OUT_WAYS };
 
 /* A parameter a user may set after the name ("hier:host:chunk=64K") or in a rule's `with`. Bytes or
  * a count. */

@@ -115,7 +115,8 @@ find_groups(const struct cs_levels *levels, const int *package, const int *cache
 bool
 cs_levels_init(struct cs_levels *levels, int size, const int *package, const int *cache)
 {
-	*levels = (struct cs_levels){ .size = size, .large = -1 };
+	*levels = (struct cs_levels){ .size = size, .large = -1,
+				      .hybrid_from = SIZE_MAX, .hybrid_fan = 2 };
 	int *memory = malloc((4 + 2 * CS_LEVELS_MOST) * (size_t)size * sizeof *memory);
 	if (!memory)
 		return false;
@@ -149,6 +150,8 @@ cs_levels_digest(const struct cs_levels *levels)
 	size_t bytes = (size_t)levels->size * sizeof *levels->order;
 	uint64_t hash = cs_hash_bytes(CS_HASH_START, levels->below, sizeof levels->below);
 	hash = cs_hash_bytes(hash, levels->from, sizeof levels->from);
+	hash = cs_hash_bytes(hash, &levels->hybrid_from, sizeof levels->hybrid_from);
+	hash = cs_hash_bytes(hash, &levels->hybrid_fan, sizeof levels->hybrid_fan);
 	hash = cs_hash_bytes(hash, levels->order, levels->order ? bytes : 0);
 	for (int level = 0; level < levels->count; level++)
 		hash = cs_hash_bytes(hash, levels->end[level], bytes);

@@ -33,6 +33,9 @@ struct cs_levels {
 	/* By level and place: first and last place + 1 of the group. */
 	int *first[CS_LEVELS_MOST], *end[CS_LEVELS_MOST];
 	size_t below[CS_COLL_COUNT]; /* by the node's model calls of fewer bytes gain by levels */
+	/* The copy-out over several nodes gains by the hybrid (hier/copy_out.h) from so many bytes
+	 * on; its groups have so many children each. */
+	size_t hybrid_from, hybrid_fan;
 	size_t from[CS_COLL_COUNT];  /* reductions of so many bytes and more gain by slices */
 };
 
@@ -45,7 +48,7 @@ void cs_levels_fini(struct cs_levels *levels);
 /* Merges places that a measured model does not tell apart: caches of a package, or packages, across
  * which a line takes less than 1.3 times as long. Virtual machines show caches that are none. */
 void cs_levels_merge(const struct cs_node_model *model, int size, int *package, int *cache);
-/* Fills in `below` and `from` from the same places. `bytes`: of a cache. */
+/* Fills in `below`, `from`, and the hybrid's values from the same places. `bytes`: of a cache. */
 void cs_levels_price(struct cs_levels *levels, const int *package, const int *cache,
 		     const struct cs_node_model *model, int64_t bytes);
 

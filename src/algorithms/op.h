@@ -197,6 +197,7 @@ enum cs_op_use {
 	CS_OP_NODES,   /* cs_op_nodes */
 	CS_OP_REQUESTS, /* of messages between nodes */
 	CS_OP_TREE, /* of a node's meeting (hier/hier.h) */
+	CS_OP_HYBRID, /* hier/copy_out.h */
 	CS_OP_PENDING, /* local ranks from which something has to come */
 	CS_OP_INPUT, CS_OP_OUTPUT, /* packed data (comm/) */
 	CS_OP_SIZES,   /* sizes of a non-blocking v-call's blocks (comm/) */

@@ -526,12 +526,32 @@ cs_node_has_price(enum cs_coll coll)
 	       coll == CS_REDUCE_SCATTER_BLOCK || coll == CS_SCAN || coll == CS_EXSCAN;
 }
 
+static int64_t
+priced_bytes(size_t bytes)
+{
+	return bytes < CS_NODE_BYTES_MOST ? (int64_t)bytes : (int64_t)CS_NODE_BYTES_MOST;
+}
+
+/* A broadcast but for the root's copy into the memory. */
+void
+cs_node_price_copy_out(const struct cs_node_model *model, const struct cs_node_groups *shape,
+		       int ranks, size_t bytes, struct cs_node_price *price)
+{
+	struct place at = place_of(model, shape, ranks);
+	int64_t n = priced_bytes(bytes), in = n > INLINE ? copy(n, model->b_core) : 0;
+	*price = (struct cs_node_price){ .flat = { .form = "flat" },
+					 .levels = { .time = CS_NODE_NEVER, .form = "flat" } };
+	price->flat.time = flat_bcast(&at, n) - in;
+	long_bcast(&at, n, &price->levels);
+	price->levels.time -= price->levels.time < CS_NODE_NEVER ? in : 0;
+}
+
 void
 cs_node_price(const struct cs_node_model *model, const struct cs_node_groups *shape, int ranks,
 	      enum cs_coll coll, size_t bytes, struct cs_node_price *price)
 {
 	struct place at = place_of(model, shape, ranks);
-	int64_t n = bytes < CS_NODE_BYTES_MOST ? (int64_t)bytes : (int64_t)CS_NODE_BYTES_MOST;
+	int64_t n = priced_bytes(bytes);
 	*price = (struct cs_node_price){ .flat = { .form = "flat" },
 					 .levels = { .time = CS_NODE_NEVER, .form = "flat" } };
 	if (ranks < 2)

@@ -36,6 +36,10 @@ bool cs_node_has_price(enum cs_coll coll);
  * packages. Bytes: of the vector, or of a rank's block. */
 void cs_node_price(const struct cs_node_model *model, const struct cs_node_groups *shape, int ranks,
 		   enum cs_coll coll, size_t bytes, struct cs_node_price *price);
+/* Prices the copy of a vector, which one rank has written to memory of the node, to all results:
+ * flat by all at once, `levels` along a tree of groups by chunks. */
+void cs_node_price_copy_out(const struct cs_node_model *model, const struct cs_node_groups *shape,
+			    int ranks, size_t bytes, struct cs_node_price *price);
 /* "7/7/1 up, 7/7/1 down", the fan-ins and fan-outs by level, or "". Returns `text`. */
 #define CS_NODE_FANS_TEXT 64
 const char *cs_node_fans(char text[CS_NODE_FANS_TEXT], const struct cs_node_way *way);

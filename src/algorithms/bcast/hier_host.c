@@ -10,7 +10,6 @@
  * Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/between.h"
-#include "algorithms/hier/copy_out.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/late/node_barriers.h"
@@ -226,11 +225,21 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 		return;
 	if (several->is_by_host || cs_hier_writes(op))
 		return;
-	if (!several->is_root_node || !cs_hier_is_shared(op, line))
+	bool is_there = several->is_root_node && cs_hier_is_shared(op, line);
+	if (several->hier.hybrid)
+		several->hier.hybrid->is_there = is_there;
+	else if (!is_there)
 		cs_copy_result(op, op->call.recv.base + round->at + first,
 			       round->area[0] + first, part);
-	else if (round->index + 1 == several->hier.rounds)
+	if (is_there && round->index + 1 == several->hier.rounds)
 		cs_shared_count();
+}
+
+static void
+take_part(struct cs_op *op, const struct cs_hier_round *round, const char *from, size_t at,
+	  size_t bytes)
+{
+	cs_copy_result(op, op->call.recv.base + round->at + at, from, bytes);
 }
 
 static void
@@ -286,7 +295,8 @@ static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, 
 						.waits_for = is_root_here, .grow = grow,
 						.between = between, .tell = tell, .source = source,
 						.takes = takes, .take_lane = take_lane,
-						.take = take, .shares = true, .compare = compare,
+						.take = take, .take_part = take_part,
+						.shares = true, .compare = compare,
 						.write = write_round };
 
 static __attribute__((noinline)) void
@@ -315,7 +325,11 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t wanted
 		cs_hier_start_by_lanes(op, &bcast_hier, call->bytes, wanted_lanes);
 	if (!several->is_by_host)
 		cs_hier_share(op, call->recv.base, call->bytes, !several->is_root_node);
-	several->hier.needs_line = several->is_root || several->hier.drives;
+	cs_copy_out_begin(op, out, call->bytes, several->chunk,
+			  several->is_root_node ? several->root_local : cs_team_leader(team));
+	const struct cs_hybrid *hybrid = several->hier.hybrid;
+	several->hier.needs_line = several->is_root || several->hier.drives ||
+				   (hybrid && hybrid->is_read);
 }
 
 /* Parameters. */

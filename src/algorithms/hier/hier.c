@@ -188,6 +188,8 @@ start(struct cs_op *op, const struct cs_hier_kind *kind, cs_phase *const *script
 	hier->next = hier->area = 0;
 	hier->is_laid_out = false;
 	hier->by_tree = 0;
+	hier->hybrid = NULL;
+	hier->pieces = 0;
 	op->under_way = CS_UNDER_WAY_NOTHING;
 	hier->again = script + first;
 	cs_op_start(op, script);
@@ -298,7 +300,8 @@ plant(struct cs_op *op)
 	hier->tree = cs_op_memory(op, CS_OP_TREE, sizeof *hier->tree);
 	cs_tree_begin(hier->tree, &shape->levels, CS_TREE_ALIKE, shape->local,
 		      op->team->lane_local[hier->first_lane], 0);
-	hier->by_tree = hier->kind->grow(op, hier->tree);
+	hier->by_tree = hier->kind->grow(op, hier->tree) &
+			~(hier->pieces ? (unsigned)CS_HIER_HEAR : 0);
 }
 
 /* Lays the round out, and takes its slots of the area. */
@@ -508,15 +511,22 @@ cs_hier_take(struct cs_op *op)
 	const struct cs_hier_round *round = cs_hier_taken(hier);
 	if (!round || (kind->takes && !kind->takes(op)))
 		return CS_OK;
+	struct cs_hybrid *hybrid = hier->hybrid;
+	if (hybrid && hybrid->has_come)
+		return cs_copy_out_take(op, round);
 	bool by_tree = hier->by_tree & CS_HIER_HEAR;
 	if (by_tree && !hear(op, round))
 		return CS_AGAIN;
 	if (hier->is_led && !is_leader && take_by_leader(op, round, &is_taken) == CS_AGAIN)
 		return CS_AGAIN;
-	if (is_taken)
+	if (hybrid && is_taken)
+		hybrid->is_there = true;
+	else if (is_taken)
 		return CS_OK;
-	if (!by_tree && take_lanes(op, round) == CS_AGAIN)
+	else if (!by_tree && take_lanes(op, round) == CS_AGAIN)
 		return CS_AGAIN;
+	if (hybrid)
+		return cs_copy_out_take(op, round);
 	if (kind->take && !cs_hier_writes(op))
 		kind->take(op, round);
 	if (hier->is_led && is_leader)
@@ -530,7 +540,9 @@ cs_hier_next(struct cs_op *op)
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_round *taken = cs_hier_taken(hier);
 	if (cs_hier_is_brought(hier))
-		hier->step = cs_hier_now(hier)->arrived + hier->kind->shares;
+		hier->step = cs_hier_now(hier)->arrived + hier->kind->shares + hier->pieces;
+	if (hier->pieces)
+		cs_node_done(&op->node, hier->step); /* for the rings of others */
 	if (taken && areas_of(op))
 		cs_node_area_done(&op->node, taken->room, (uint64_t)areas_of(op));
 	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag)

@@ -15,6 +15,7 @@
 #ifndef CS_ALGORITHMS_HIER_HIER_H
 #define CS_ALGORITHMS_HIER_HIER_H
 
+#include "algorithms/hier/copy_out.h"
 #include "algorithms/node/tree.h"
 #include "algorithms/op.h"
 #include "shm/cow.h"
@@ -66,6 +67,11 @@ struct cs_hier_kind {
 			  const struct cs_line *line);
 	/* Takes the round, when all lanes' parts are there. NULL: take_lane has taken it. */
 	void (*take)(struct cs_op *op, const struct cs_hier_round *round);
+	/* Takes bytes [at, at + bytes) of the round's `count`, which are at `from`, where the
+	 * copy-out may be the hybrid (hier/copy_out.h); take_lane then takes nothing, and `take` is
+	 * not called. */
+	void (*take_part)(struct cs_op *op, const struct cs_hier_round *round, const char *from,
+			  size_t at, size_t bytes);
 	/* With cs_hier_share; a round then has a third step, arrived + 1. `compare`: looks at the
 	 * line of the leader that has taken it for this rank, too; NULL: nothing is to be seen. */
 	bool shares;
@@ -79,6 +85,9 @@ struct cs_hier_kind {
  * that they can, instead of take_lane. */
 enum { CS_HIER_MEET = 1, CS_HIER_HEAR = 2 };
 
+/* The first word of a line in the copy-out's steps: pieces are in its rank's ring. */
+#define CS_HIER_RING 1
+
 /* The state of the script, and the first member of an algorithm's own. */
 struct cs_hier {
 	const struct cs_hier_kind *kind;
@@ -89,6 +98,7 @@ struct cs_hier {
 	bool drives;          /* this rank's lane is one of these, or it is a sender */
 	bool needs_line;      /* this rank publishes something */
 	bool is_led;          /* the leader takes for those whose result is the same memory */
+	bool is_laid_out;     /* the round at hand */
 	int cow;              /* file of all results (shm/cow.h); -1: none */
 	struct cs_cow_told told; /* of it */
 	char *result;
@@ -96,10 +106,12 @@ struct cs_hier {
 	struct cs_shared_place place; /* of the own result */
 	uint64_t round;       /* the one at hand; the one `lag` before it is taken */
 	int next;             /* lane or local rank that is looked at next */
-	bool is_laid_out;     /* the round at hand */
 	int area;             /* areas taken of the round at hand */
 	unsigned by_tree;     /* CS_HIER_ bits of the round at hand */
+	unsigned pieces;      /* steps of the hybrid copy-out behind those of a round; 0: it is
+			       * another one */
 	struct cs_tree *tree; /* with one of them */
+	struct cs_hybrid *hybrid; /* this rank's part; NULL: it copies out as usual */
 	cs_phase *const *again; /* the first phase of each round */
 	struct cs_hier_round last[1 + CS_HIER_LAG];
 };

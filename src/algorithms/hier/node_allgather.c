@@ -164,6 +164,8 @@ struct several {
 	size_t *bytes, *at, *lane_bytes, *lane_at;
 	size_t total, own_at;
 	int first_node; /* whose part comes first */
+	int block;      /* next one to be taken, and its place in the round */
+	size_t block_at;
 };
 
 static struct several *
@@ -209,6 +211,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 							  team->lane, &first) : 0;
 		several->lane_at[n] = several->at[n] + first;
 	}
+	round->count = several->total;
 }
 
 static enum cs_status
@@ -229,26 +232,54 @@ between(struct cs_op *op, struct cs_hier_round *round)
 	cs_between_allgatherv(op, round->area[0], several->lane_bytes, several->lane_at);
 }
 
+/* Node 0's part, and what follows it, then what is before it. */
 static void
-copy_out(struct cs_op *op, const char *from, struct cs_chunks_part window, int first_node)
+take_whole(struct cs_op *op, const char *from, size_t at, size_t bytes)
 {
-	struct cs_team *team = op->team;
+	const struct several *several = several_of(op);
+	size_t before = several->at[0], end = at + bytes,
+	       low = at > before ? at : before, first = end < before ? end : before;
+	char *to = op->call.recv.base;
+	if (end > before)
+		cs_copy_result(op, to + low - before, from + (low - at), end - low);
+	if (at < first)
+		cs_copy_result(op, to + several->total - before + at, from, first - at);
+}
+
+static void
+take_part(struct cs_op *op, const struct cs_hier_round *round, const char *from, size_t at,
+	  size_t bytes)
+{
+	struct several *several = several_of(op);
 	struct cs_call *call = &op->call;
-	const struct cs_shape *shape = &team->shape;
+	const struct cs_shape *shape = &op->team->shape;
+	size_t end = at + bytes;
+	(void)round;
+	if (several->is_whole) {
+		take_whole(op, from, at, bytes);
+		return;
+	}
 	/* Blocks of one size, of which many virtual ranks copy many: counted at once. */
 	bool is_counted = cs_node_is_watched(&op->node) && !call->recv.bytes && call->send.base;
-	if (is_counted && !cs_counted_work(op, CS_COUNTED_COPY, (size_t)shape->ranks *
-					   cs_chunks_part_bytes(call->recv.each, window)))
+	if (is_counted && !cs_counted_work(op, CS_COUNTED_COPY, bytes))
 		return;
-	for (int i = 0; i < shape->ranks; i++) {
-		int rank = shape->order[(shape->first[first_node] + i) % shape->ranks];
-		size_t piece = cs_chunks_part_bytes(cs_blocks_bytes(&call->recv, rank), window);
-		char *to = cs_blocks_at(&call->recv, rank) + window.at;
-		if (is_counted)
-			cs_copy(to, from, piece);
-		else if (rank != shape->rank || call->send.base)
-			cs_copy_result(op, to, from, piece);
-		from += piece;
+	if (!at)
+		several->block = 0, several->block_at = 0;
+	for (; several->block < shape->ranks; several->block++) {
+		int rank = shape->order[(shape->first[several->first_node] + several->block) %
+					shape->ranks];
+		size_t begins = several->block_at,
+		       ends = begins + cs_chunks_part_bytes(cs_blocks_bytes(&call->recv, rank),
+							    several->window),
+		       low = begins > at ? begins : at, high = ends < end ? ends : end;
+		char *to = cs_blocks_at(&call->recv, rank) + several->window.at + (low - begins);
+		if (low < high && is_counted)
+			cs_copy(to, from + (low - at), high - low);
+		else if (low < high && (rank != shape->rank || call->send.base))
+			cs_copy_result(op, to, from + (low - at), high - low);
+		if (ends > end)
+			break; /* the next part begins in this block */
+		several->block_at = ends;
 	}
 }
 
@@ -256,20 +287,11 @@ static void
 take(struct cs_op *op, const struct cs_hier_round *round)
 {
 	struct several *several = several_of(op);
-	char *to = op->call.recv.base;
-	if (several->is_by_host) {
-		cs_copy_out_by_host(op, cs_team_leader(op->team), round->area[0], to,
-				    several->total);
-		return;
-	}
-	if (!several->is_whole) {
-		copy_out(op, round->area[0], several->window, several->first_node);
-		return;
-	}
-	/* Node 0's part, and what follows it, then what is before it. */
-	size_t before = several->at[0];
-	cs_copy_result(op, to, round->area[0] + before, several->total - before);
-	cs_copy_result(op, to + several->total - before, round->area[0], before);
+	if (several->is_by_host)
+		cs_copy_out_by_host(op, cs_team_leader(op->team), round->area[0],
+				    op->call.recv.base, several->total);
+	else
+		take_part(op, round, round->area[0], 0, several->total);
 }
 
 /* For blocks of one size. */
@@ -293,8 +315,8 @@ write_round(struct cs_op *op, const struct cs_hier_round *round)
 
 static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
 						    .grow = cs_hier_grow, .between = between,
-						    .take = take, .shares = true,
-						    .write = write_round };
+						    .take = take, .take_part = take_part,
+						    .shares = true, .write = write_round };
 
 static uint64_t
 count_rounds(const struct cs_op *op, const struct several *several, size_t most)
@@ -347,6 +369,7 @@ several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_la
 	      size_t wanted_senders, size_t out)
 {
 	struct several *several = several_of(op);
+	size_t all = total(op);
 	cut_for_nodes(op, most, wire_chunk);
 	several->is_by_host = several->is_whole && cs_copy_out_is_by_host(op, out);
 	const struct cs_hier_senders senders =
@@ -358,9 +381,10 @@ several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_la
 		cs_hier_start_by_senders(op, &allgather_hier, &senders, cs_hier_script,
 					 CS_HIER_SCRIPT_ROUND);
 	else
-		cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);
+		cs_hier_start_by_lanes(op, &allgather_hier, all, wanted_lanes);
 	if (!several->is_by_host && !op->call.recv.bytes)
-		cs_hier_share(op, op->call.recv.base, total(op), true);
+		cs_hier_share(op, op->call.recv.base, all, true);
+	cs_copy_out_begin(op, out, all, several->limit, cs_team_leader(op->team));
 }
 
 static __attribute__((noinline)) bool

@@ -21,9 +21,8 @@ cs_relay_is_of_use(const struct cs_levels *levels)
 	return levels->count > 1 && levels->large >= 0;
 }
 
-/* Finds the rank that this one reads, and whether others read this one. */
-static void
-find_place(const struct cs_levels *levels, struct relay *relay, int self, int root, size_t fan)
+int
+cs_relay_source(const struct cs_levels *levels, int self, int root, size_t fan, bool *is_read)
 {
 	int level = levels->large, groups = 0, own = 0, roots = 0, first[levels->size];
 	for (int place = 0; place < levels->size; place = levels->end[level][place]) {
@@ -33,18 +32,14 @@ find_place(const struct cs_levels *levels, struct relay *relay, int self, int ro
 	}
 	int leader = cs_levels_leader(levels, level, self, root), turn = own - roots;
 	size_t number = (size_t)(turn < 0 ? turn + groups : turn); /* counted from the root's */
-	relay->has_readers = leader == self &&
-			     (number * fan + 1 < (size_t)groups ||
-			      levels->end[level][self] - levels->first[level][self] > 1);
-	if (self == root) {
-		relay->from = -1;
-	} else if (leader == self) {
-		int above = (int)((number - 1) / fan) + roots;
-		above = above < groups ? above : above - groups;
-		relay->from = levels->order[cs_levels_leader(levels, level, first[above], root)];
-	} else {
-		relay->from = levels->order[leader];
-	}
+	*is_read = leader == self &&
+		   (number * fan + 1 < (size_t)groups ||
+		    levels->end[level][self] - levels->first[level][self] > 1);
+	if (leader != self || self == root)
+		return levels->order[leader];
+	int above = (int)((number - 1) / fan) + roots;
+	above = above < groups ? above : above - groups;
+	return levels->order[cs_levels_leader(levels, level, first[above], root)];
 }
 
 /* Phase: learns the size from the line that is read, and takes the own one. */
@@ -133,8 +128,9 @@ cs_relay_start(struct cs_op *op, size_t chunk, size_t fan)
 	struct relay *relay = CS_OP_STATE(struct relay, op);
 	const struct cs_levels *levels = &op->team->shape.levels;
 	*relay = (struct relay){ .chunk = chunk, .limit = op->call.bytes };
-	find_place(levels, relay, levels->place[op->team->shape.local],
-		   levels->place[op->call.root], fan);
+	relay->from = cs_relay_source(levels, levels->place[op->team->shape.local],
+				      levels->place[op->call.root], fan, &relay->has_readers);
+	relay->from = relay->from == op->team->shape.local ? -1 : relay->from;
 	relay->flat = (struct cs_node_reader){ .from = op->call.root, .chunk = chunk };
 	relay->post = (struct cs_post){ .way = CS_POST_RING, .chunk = chunk,
 					.rounds = cs_chunks_rounds(op->call.bytes, chunk),

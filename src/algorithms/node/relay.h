@@ -10,6 +10,10 @@
 /* Has the node several caches (else packages), one of them with several ranks? */
 bool cs_relay_is_of_use(const struct cs_levels *levels);
 
+/* The local rank that the one at place `self` reads, if first ranks of caches have up to `fan`
+ * children each, from the root's on; the root: itself. *is_read: others read this one. */
+int cs_relay_source(const struct cs_levels *levels, int self, int root, size_t fan, bool *is_read);
+
 /* Starts the broadcast of call->recv in pieces of `chunk` bytes, at most a slot; the first ranks of
  * caches have up to `fan` children each. All ranks of the node have the same `chunk` and `fan`. */
 void cs_relay_start(struct cs_op *op, size_t chunk, size_t fan);
