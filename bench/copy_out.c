@@ -4,6 +4,8 @@
  *
  *   copy    all ranks copy at the same time, to memory in use; or, "fresh", never touched
  *   bcast   the MPI's own on the node
+ *   hybrid  the first rank of each cache copies, and sends its copy to the others there
+ *   shared  the shared memory is the result: a barrier, and the first reads
  *   mapped  the first rank writes a file, all map it copy-on-write (COLLSHIM_COW)
  */
 #include "bench.h"
@@ -24,12 +26,13 @@
 #define TRIALS 15
 #define PAGE 4096
 
-enum way { COPY, FRESH, BCAST, MAPPED, WAYS };
+enum way { COPY, FRESH, BCAST, HYBRID, SHARED, MAPPED, WAYS };
+static const char *const names[WAYS] = { "copy", "fresh", "bcast", "hybrid", "shared", "mapped" };
 enum part { TAKES, READS, WRITES, PARTS };
 
 struct job {
-	MPI_Comm node;
-	int local;
+	MPI_Comm node, group;
+	int local, groups;
 	char *shared, *used;
 	size_t bytes;
 	bool is_mapped; /* so far */
@@ -62,6 +65,25 @@ take_mapped(struct job *job, char *to)
 	return is_good;
 }
 
+/* As seed 002 has it, by messages in the group. */
+static void
+take_hybrid(struct job *job, char *to)
+{
+	int self, size;
+	PMPI_Comm_rank(job->group, &self);
+	PMPI_Comm_size(job->group, &size);
+	if (self) {
+		PMPI_Recv(to, (int)job->bytes, MPI_BYTE, 0, 0, job->group, MPI_STATUS_IGNORE);
+		return;
+	}
+	MPI_Request requests[size];
+	memcpy(to, job->shared, job->bytes);
+	for (int rank = 1; rank < size; rank++)
+		PMPI_Isend(to, (int)job->bytes, MPI_BYTE, rank, 0, job->group, &requests[rank - 1]);
+	for (int rank = 1; rank < size; rank++)
+		PMPI_Wait(&requests[rank - 1], MPI_STATUS_IGNORE);
+}
+
 static void
 take(struct job *job, enum way way, char *to)
 {
@@ -69,6 +91,10 @@ take(struct job *job, enum way way, char *to)
 		job->is_mapped = take_mapped(job, to) && job->is_mapped;
 	else if (way == BCAST)
 		PMPI_Bcast(job->local ? to : job->shared, (int)job->bytes, MPI_BYTE, 0, job->node);
+	else if (way == HYBRID)
+		take_hybrid(job, to);
+	else if (way == SHARED)
+		PMPI_Barrier(job->node);
 	else
 		memcpy(to, job->shared, job->bytes);
 }
@@ -90,7 +116,8 @@ static void
 try_it(struct job *job, enum way way, int64_t longest[PARTS])
 {
 	int64_t took[PARTS], from;
-	char *to = way == FRESH || way == MAPPED ? malloc(job->bytes) : job->used;
+	bool is_fresh = way == FRESH || way == MAPPED;
+	char *to = is_fresh ? malloc(job->bytes) : way == SHARED ? job->shared : job->used;
 	if (!to)
 		PMPI_Abort(MPI_COMM_WORLD, 1);
 	for (enum part part = TAKES; part < PARTS; part++) {
@@ -98,12 +125,12 @@ try_it(struct job *job, enum way way, int64_t longest[PARTS])
 		from = bench_now();
 		if (part == TAKES)
 			take(job, way, to);
-		else
+		else if (way != SHARED || part != WRITES) /* all would see it */
 			touch(to, job->bytes, part == WRITES);
 		took[part] = bench_now() - from;
 	}
 	PMPI_Allreduce(took, longest, PARTS, MPI_INT64_T, MPI_MAX, job->node);
-	if (to != job->used)
+	if (is_fresh)
 		free(to);
 }
 
@@ -126,8 +153,9 @@ print_row(const struct job *job, double us[WAYS][PARTS])
 {
 	char size[CS_NUMBER_TEXT];
 	const double *mapped = us[MAPPED];
-	printf("%8s %10.1f %10.1f %10.1f", cs_bytes_text(size, job->bytes), us[COPY][TAKES],
-	       us[FRESH][TAKES], us[BCAST][TAKES]);
+	printf("%8s", cs_bytes_text(size, job->bytes));
+	for (enum way way = COPY; way < MAPPED; way++)
+		printf(" %10.1f", us[way][TAKES] + (way == SHARED ? us[way][READS] : 0));
 	if (job->is_mapped)
 		printf(" %10.1f %10.1f %10.1f", mapped[TAKES], mapped[READS], mapped[WRITES]);
 	else
@@ -160,17 +188,50 @@ print_gains(const size_t gains[PARTS], enum way against)
 	printf("\n");
 }
 
+/* The way that takes least to memory in use, or mapped; shared memory takes nothing. */
+static enum way
+fastest(const struct job *job, double us[WAYS][PARTS])
+{
+	enum way best = COPY;
+	for (enum way way = BCAST; way < WAYS; way++)
+		if (way != SHARED && (way != MAPPED || job->is_mapped) &&
+		    us[way][TAKES] < us[best][TAKES])
+			best = way;
+	return best;
+}
+
+/* "copy up to 256K, hybrid from 1M on", of the fastest way of each size. */
+static void
+print_fastest(const enum way *best, int sizes)
+{
+	char text[CS_NUMBER_TEXT];
+	printf("# by size:");
+	for (int first = 0, next; first < sizes; first = next) {
+		for (next = first; next < sizes && best[next] == best[first];)
+			next++;
+		bool is_last = next == sizes;
+		size_t bytes = LEAST << 2 * (first && is_last ? first : next - 1);
+		printf("%s %s%s%s%s", first ? "," : "", names[best[first]],
+		       !is_last ? " up to " : first ? " from " : "",
+		       !is_last || first ? cs_bytes_text(text, bytes) : "",
+		       first && is_last ? " on" : "");
+	}
+	printf("\n");
+}
+
 static void
 measure_sizes(struct job *job)
 {
 	size_t gains[WAYS][PARTS] = { 0 };
-	int locals;
+	enum way best[16];
+	int locals, sizes = 0;
 	PMPI_Comm_size(job->node, &locals);
 	bool speaks = !job->local;
 	if (speaks)
-		printf("# copy-out to %d ranks of a node: us of the slowest, medians of %d\n"
-		       "#   size       copy      fresh      bcast     mapped    +reads   +writes\n",
-		       locals, TRIALS);
+		printf("# copy-out to %d ranks of a node, %d group%s: us of the slowest, medians "
+		       "of %d\n#   size       copy      fresh      bcast     hybrid     shared     "
+		       "mapped    +reads   +writes\n",
+		       locals, job->groups, job->groups > 1 ? "s" : "", TRIALS);
 	for (job->bytes = LEAST; job->bytes <= LARGEST; job->bytes *= 4) {
 		double us[WAYS][PARTS];
 		int mine;
@@ -184,13 +245,26 @@ measure_sizes(struct job *job)
 			for (enum part part = TAKES; part < PARTS; part++)
 				note_gain(&gains[way][part], job->bytes, us[way][TAKES],
 					  us[MAPPED], part);
+		best[sizes++] = fastest(job, us);
 		if (speaks)
 			print_row(job, us);
 	}
 	if (speaks) {
+		print_fastest(best, sizes);
 		print_gains(gains[COPY], COPY);
 		print_gains(gains[FRESH], FRESH);
 	}
+}
+
+/* Splits the node's ranks by cache. */
+static void
+make_groups(struct job *job)
+{
+	int self;
+	PMPI_Comm_split(job->node, bench_place(job->local).cache + 1, job->local, &job->group);
+	PMPI_Comm_rank(job->group, &self);
+	int is_first = !self;
+	PMPI_Allreduce(&is_first, &job->groups, 1, MPI_INT, MPI_SUM, job->node);
 }
 
 void
@@ -203,6 +277,7 @@ bench_copy_out_print(const struct bench_world *world)
 	bench_node(&job.node);
 	PMPI_Comm_rank(job.node, &job.local);
 	PMPI_Bcast(&first, 1, MPI_INT, 0, job.node);
+	make_groups(&job);
 	/* A block of its own for each result, as in programs that have not freed any. */
 	mallopt(M_MMAP_THRESHOLD, (int)LEAST / 2);
 	job.used = malloc(LARGEST);
@@ -217,5 +292,6 @@ bench_copy_out_print(const struct bench_world *world)
 		measure_sizes(&job);
 	PMPI_Win_free(&window);
 	free(job.used);
+	PMPI_Comm_free(&job.group);
 	PMPI_Comm_free(&job.node);
 }

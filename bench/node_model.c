@@ -354,27 +354,33 @@ fake_levels(void)
 	return text && cs_fake_levels_are(text) ? text : NULL;
 }
 
+struct bench_place
+bench_place(int local)
+{
+	struct bench_place own;
+	uint64_t words[CS_TOPO_WORDS] = { 0 };
+	CPU_ZERO(&own.cpus);
+	sched_getaffinity(0, sizeof own.cpus, &own.cpus);
+	for (size_t cpu = 0; cpu < CS_TOPO_CPUS && cpu < CPU_SETSIZE; cpu++)
+		words[cpu / 64] |= (uint64_t)(CPU_ISSET(cpu, &own.cpus) != 0) << cpu % 64;
+	const struct cs_topo_machine *machine = cs_topo_machine();
+	struct cs_spot spot = cs_topo_spot(machine, words);
+	/* A virtual machine may tell nothing. */
+	own.cache = machine->count[CS_TOPO_CACHE] ? spot.at[CS_TOPO_CACHE] : 0;
+	own.package = machine->count[CS_TOPO_PACKAGE] ? spot.at[CS_TOPO_PACKAGE] : 0;
+	if (fake_levels())
+		cs_fake_levels_of(fake_levels(), local, &own.package, &own.cache);
+	return own;
+}
+
 static void
 find_places(struct job *job, cpu_set_t *cpus)
 {
-	uint64_t words[CS_TOPO_WORDS] = { 0 };
-	cpu_set_t mine;
-	CPU_ZERO(&mine);
-	sched_getaffinity(0, sizeof mine, &mine);
-	for (size_t cpu = 0; cpu < CS_TOPO_CPUS && cpu < CPU_SETSIZE; cpu++)
-		words[cpu / 64] |= (uint64_t)(CPU_ISSET(cpu, &mine) != 0) << cpu % 64;
-	const struct cs_topo_machine *machine = cs_topo_machine();
-	struct cs_spot spot = cs_topo_spot(machine, words);
-	struct place own = { spot.at[CS_TOPO_CACHE], spot.at[CS_TOPO_PACKAGE], getpid(),
-			     job->data[job->local] };
-	/* A virtual machine may tell nothing. */
-	own.cache = machine->count[CS_TOPO_CACHE] ? own.cache : 0;
-	own.package = machine->count[CS_TOPO_PACKAGE] ? own.package : 0;
-	if (fake_levels())
-		cs_fake_levels_of(fake_levels(), job->local, &own.package, &own.cache);
+	struct bench_place at = bench_place(job->local);
+	struct place own = { at.cache, at.package, getpid(), job->data[job->local] };
 	PMPI_Allgather(&own, (int)sizeof own, MPI_BYTE, job->places, (int)sizeof own, MPI_BYTE,
 		       job->node);
-	PMPI_Allreduce(&mine, cpus, (int)sizeof mine, MPI_BYTE, MPI_BOR, job->node);
+	PMPI_Allreduce(&at.cpus, cpus, (int)sizeof at.cpus, MPI_BYTE, MPI_BOR, job->node);
 }
 
 static void
