@@ -70,23 +70,6 @@ from(const struct cs_node_model *model, const struct cs_node_groups *groups, int
 	return found;
 }
 
-/* The hybrid's limit, and the fan-out of its tree there, if groups have several ranks each. */
-static void
-price_hybrid(struct cs_levels *levels, const struct cs_node_model *model,
-	     const struct cs_node_groups *groups)
-{
-	struct cs_node_price price;
-	if (levels->size <= FEW || groups->ranks < 2)
-		return;
-	for (size_t bytes = LONGEST; bytes > MOST; bytes /= 2) {
-		cs_node_price_copy_out(model, groups, levels->size, bytes, &price);
-		if (!cs_node_wants_levels(&price))
-			break;
-		levels->hybrid_from = bytes;
-		levels->hybrid_fan = (size_t)price.levels.down[CS_SAME_PACKAGE];
-	}
-}
-
 void
 cs_levels_price(struct cs_levels *levels, const int *package, const int *cache,
 		const struct cs_node_model *model, int64_t bytes)
@@ -99,5 +82,5 @@ cs_levels_price(struct cs_levels *levels, const int *package, const int *cache,
 		levels->below[coll] = below(model, &groups, size, coll);
 		levels->from[coll] = from(model, &groups, size, coll);
 	}
-	price_hybrid(levels, model, &groups);
+	levels->hybrid_from = cs_node_hybrid_from(model, &groups, size, &levels->hybrid_fan);
 }

@@ -224,6 +224,23 @@ print_border(const struct table *table, enum cs_coll coll)
 		border_text(texts[2], high), low_by, high_by);
 }
 
+/* Prints the prices of a result over several nodes (algorithms/hier/copy_out.h). */
+static void
+print_copy_out(const struct table *table)
+{
+	char number[CS_NUMBER_TEXT];
+	struct cs_node_price price;
+	int ranks = table->ranks;
+	size_t fan, from = cs_node_hybrid_from(&table->model, &table->groups, ranks, &fan);
+	cs_node_price_copy_out(&table->model, &table->groups, ranks, (size_t)1 << 20, &price);
+	fprintf(table->out, "copy-out over several nodes, %d ranks, 1M: copies %.1f us", ranks,
+		(double)price.flat.time * 1e-6);
+	if (price.levels.time < CS_NODE_NEVER)
+		fprintf(table->out, ", hybrid %.1f", (double)price.levels.time * 1e-6);
+	fprintf(table->out, "; hybrid %s%s\n", from < SIZE_MAX ? "from " : "never",
+		from < SIZE_MAX ? cs_bytes_text(number, from) : "");
+}
+
 static void
 print_text(const struct table *table)
 {
@@ -240,6 +257,7 @@ print_text(const struct table *table)
 	      table->out);
 	for (size_t i = 0; i < sizeof colls / sizeof *colls; i++)
 		print_border(table, colls[i]);
+	print_copy_out(table);
 	fprintf(table->out, "single copy: at most %d readers of one owner at once\n",
 		cs_node_readers(&table->model));
 }
@@ -282,11 +300,14 @@ print_json(const struct table *table)
 	FILE *out = table->out;
 	struct cs_node_model model = table->model;
 	bool is_first = true;
+	size_t fan, from = cs_node_hybrid_from(&model, &table->groups, table->ranks, &fan);
 	fputs("{\"model\": ", out);
 	cs_json_string(out, table->name);
 	fprintf(out, ", \"kind\": \"%s\", \"levels\": [%d, %d, %d], \"readers\": %d,\n"
-		     "  \"values\": {", table->kind->name, table->groups.packages,
-		table->groups.groups, table->groups.ranks, cs_node_readers(&model));
+		     "  \"hybrid_from\": %" PRId64 ",\n  \"values\": {",
+		table->kind->name, table->groups.packages, table->groups.groups,
+		table->groups.ranks, cs_node_readers(&model),
+		from < SIZE_MAX ? (int64_t)from : -1);
 	for (int i = 0; i < CS_NODE_VALUES; i++) {
 		char text[CS_NODE_VALUE_TEXT];
 		fprintf(out, "%s\"%s\": {\"value\": %s, \"assumed\": %s}", i ? ", " : "",

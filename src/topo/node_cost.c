@@ -15,6 +15,8 @@
 #define ALL_READ_ALL 16 /* ranks up to which all look at all in a flat barrier */
 #define ALLTOALL_MOST 256
 
+#define FEW 16 /* ranks up to which a copy-out is flat */
+#define HYBRID_LONGEST ((size_t)64 << 20)
 #define ROUND (32 << 10) /* bytes of a round of slices: half a slot of more than 64 ranks */
 #define WHOLE_MOST 2048 /* bytes up to which a vector is folded as a whole, or all are packed */
 #define READ_ALL (16 << 10) /* bytes of the vectors that a rank of a scan reads */
@@ -544,6 +546,24 @@ cs_node_price_copy_out(const struct cs_node_model *model, const struct cs_node_g
 	price->flat.time = flat_bcast(&at, n) - in;
 	long_bcast(&at, n, &price->levels);
 	price->levels.time -= price->levels.time < CS_NODE_NEVER ? in : 0;
+}
+
+size_t
+cs_node_hybrid_from(const struct cs_node_model *model, const struct cs_node_groups *shape,
+		    int ranks, size_t *fan)
+{
+	struct cs_node_price price;
+	size_t found = SIZE_MAX;
+	if (ranks <= FEW || shape->ranks < 2)
+		return SIZE_MAX;
+	for (size_t bytes = HYBRID_LONGEST; bytes >= SMALLEST; bytes /= 2) {
+		cs_node_price_copy_out(model, shape, ranks, bytes, &price);
+		if (!cs_node_wants_levels(&price))
+			break;
+		found = bytes;
+		*fan = (size_t)price.levels.down[CS_SAME_PACKAGE];
+	}
+	return found;
 }
 
 void

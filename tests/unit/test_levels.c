@@ -161,12 +161,14 @@ TEST(long_reductions_go_by_slices_where_the_model_says_so)
 	static const struct {
 		const char *kind, *text;
 		int ranks;
-		size_t allreduce, reduce, reduce_scatter; /* SIZE_MAX: none */
-	} cases[] = { { "epyc", "2x8x8", 16, SIZE_MAX, SIZE_MAX, SIZE_MAX },
-		      { "epyc", "2x8x8", 20, 4096, 4096, 4096 },
-		      { "epyc", "2x8x8", 128, 4096, 4096, 4096 },
-		      { "xeon", "2x1x24", 48, 4096, 4096, 4096 },
-		      { "xeon", "1x1x64", 64, SIZE_MAX, SIZE_MAX, SIZE_MAX } };
+		size_t allreduce, reduce, reduce_scatter, hybrid; /* SIZE_MAX: none */
+	} cases[] = { { "epyc", "2x8x8", 16, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX },
+		      { "epyc", "2x8x8", 20, 4096, 4096, 4096, SIZE_MAX },
+		      { "epyc", "2x8x8", 128, 4096, 4096, 4096, 8192 },
+		      { "epyc", "2x32x1", 64, 4096, 4096, 4096, SIZE_MAX },
+		      { "xeon", "2x1x24", 48, 4096, 4096, 4096, SIZE_MAX },
+		      { "xeon", "2x1x64", 128, 4096, 4096, 4096, 8192 },
+		      { "xeon", "1x1x64", 64, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const struct cs_node_kind *kind = cs_node_kind_by_name(cases[i].kind);
 		struct cs_levels levels;
@@ -177,10 +179,13 @@ TEST(long_reductions_go_by_slices_where_the_model_says_so)
 			    levels.from[CS_REDUCE_SCATTER_BLOCK]);
 		if (levels.from[CS_ALLREDUCE] != cases[i].allreduce ||
 		    levels.from[CS_REDUCE_SCATTER] != cases[i].reduce_scatter ||
-		    levels.from[CS_REDUCE] != cases[i].reduce)
-			fail_msg("%s, %d ranks: allreduce %zu, reduce %zu, reduce_scatter %zu",
+		    levels.from[CS_REDUCE] != cases[i].reduce ||
+		    levels.hybrid_from != cases[i].hybrid || !levels.hybrid_fan)
+			fail_msg("%s, %d ranks: allreduce %zu, reduce %zu, reduce_scatter %zu, "
+				 "hybrid %zu",
 				 cases[i].kind, cases[i].ranks, levels.from[CS_ALLREDUCE],
-				 levels.from[CS_REDUCE], levels.from[CS_REDUCE_SCATTER]);
+				 levels.from[CS_REDUCE], levels.from[CS_REDUCE_SCATTER],
+				 levels.hybrid_from);
 		cs_levels_fini(&levels);
 	}
 }
