@@ -46,6 +46,8 @@ set(struct spec *spec, const char *name, size_t value)
 			spec->params[i] = value;
 }
 
+static size_t hybrid_from = SIZE_MAX; /* as of the model */
+
 /* The levels of all nodes, whose ranks are dealt to groups as `text` says. */
 static void
 take_levels(struct world *world, const char *text, size_t fan)
@@ -58,6 +60,7 @@ take_levels(struct world *world, const char *text, size_t fan)
 		cs_levels_fini(&shape->levels);
 		assert_true(cs_levels_init(&shape->levels, shape->locals, package, cache));
 		shape->levels.hybrid_fan = fan;
+		shape->levels.hybrid_from = hybrid_from;
 	}
 }
 
@@ -156,6 +159,20 @@ TEST(a_broadcast_leaves_the_area_once_for_each_group_or_less)
 			run_calls(&setting, cases[i].levels, fans[k], CS_OUT_COPY, CHUNK, 0);
 			expect_out(i, "bcast by copies", fans[k], ranks - 1, EACH);
 		}
+}
+
+TEST(by_size_it_is_the_hybrid_from_the_models_limit_on)
+{
+	const struct cs_algorithm *bcast = cs_algorithm_by_name(CS_BCAST, "hier:host");
+	struct setting setting = setting_for(0, &bcast, EACH);
+	size_t copies = (size_t)cases[0].sizes[0] - 1;
+	for (hybrid_from = EACH - 1; hybrid_from <= EACH + 1; hybrid_from++) {
+		run_calls(&setting, cases[0].levels, 1, bcast->params[cs_algorithm_role(
+				  bcast, CS_ROLE_COPY_OUT)].fallback, CHUNK, 0);
+		expect_out(0, "bcast by size", 1, hybrid_from <= EACH ? counted.mates : copies,
+			   EACH);
+	}
+	hybrid_from = SIZE_MAX;
 }
 
 /* In one round, whose order is that of nodes, and in several. */
