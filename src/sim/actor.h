@@ -151,7 +151,7 @@ struct cs_sim {
 	int group_skipped; /* nodes of the first group that are not there */
 	int64_t taper;
 	enum cs_sim_alike alike;
-	int alike_ppn;
+	int alike_ranks; /* that have steps */
 	/* For one run: */
 	const struct cs_model *model;
 	struct cs_loggp cost[CS_LEVELS]; /* of messages, less the part of copies */

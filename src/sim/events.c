@@ -6,10 +6,12 @@
 #define CHILDREN 4
 
 static bool
-is_before(const struct cs_event *a, const struct cs_event *b)
+is_before(const struct cs_events *events, const struct cs_event *a, const struct cs_event *b)
 {
 	if (a->at != b->at)
 		return a->at < b->at;
+	if (events->row && a->from % events->row != b->from % events->row)
+		return a->from % events->row < b->from % events->row;
 	if (a->from != b->from)
 		return a->from < b->from;
 	return a->number < b->number;
@@ -26,7 +28,7 @@ cs_events_put(struct cs_events *events, const struct cs_event *event, size_t *le
 		events->heap = heap;
 	}
 	size_t at = events->count++;
-	while (at && is_before(event, &events->heap[(at - 1) / CHILDREN])) {
+	while (at && is_before(events, event, &events->heap[(at - 1) / CHILDREN])) {
 		events->heap[at] = events->heap[(at - 1) / CHILDREN];
 		at = (at - 1) / CHILDREN;
 	}
@@ -45,9 +47,9 @@ cs_events_take(struct cs_events *events, struct cs_event *event)
 		size_t first = CHILDREN * at + 1, best = first;
 		for (size_t child = first + 1; child < first + CHILDREN && child < events->count;
 		     child++)
-			if (is_before(&heap[child], &heap[best]))
+			if (is_before(events, &heap[child], &heap[best]))
 				best = child;
-		if (best >= events->count || !is_before(&heap[best], moved)) {
+		if (best >= events->count || !is_before(events, &heap[best], moved)) {
 			heap[at] = *moved;
 			return true;
 		}

@@ -22,6 +22,7 @@ struct cs_event {
 struct cs_events {
 	struct cs_event *heap;
 	size_t count, room;
+	int row; /* ranks in a row: at one time by place in the row first; 0: there are no rows */
 };
 
 /* Adds an event. False: no memory, or none left of *left. */

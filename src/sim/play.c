@@ -409,7 +409,9 @@ begin(struct cs_sim *sim, const int64_t *starts)
 	struct cs_play *play = cs_play_of(sim);
 	play->counts = (struct cs_play_counts){ 0 };
 	cs_play_keep_words(play);
-	for (int number = 0; number < sim->ranks; number++) {
+	/* So what comes at the same time comes in one order to all nodes that are alike. */
+	sim->events.row = cs_lanes_turn(play->call->ppn) * play->call->ppn;
+	for (int number = 0; number < play->played; number++) {
 		struct cs_play_rank *rank = &play->ranks[number];
 		struct cs_sim_actor *actor = cs_play_actor(rank);
 		actor->count = actor->next = 0;
@@ -434,11 +436,12 @@ static void
 judge(struct cs_sim *sim)
 {
 	struct cs_play *play = cs_play_of(sim);
-	for (int number = 0; number < sim->ranks; number++) {
+	for (int number = 0; number < play->played; number++) {
 		const struct cs_play_rank *rank = &play->ranks[number];
 		const struct cs_awaited *awaited = &rank->op.node.awaited;
 		if (rank->state == CS_PLAY_WAITS)
-			cs_sim_complain(sim, "rank %d waits for ever for %s", number,
+			cs_sim_complain(sim, "%srank %d waits for ever for %s",
+					sim->alike ? "its nodes are not alike: " : "", number,
 					awaited->local >= 0 ? "a line of its node"
 					: awaited->local == CS_AWAITS_MESSAGE
 						? "a message" : "a word of its node");
@@ -455,7 +458,7 @@ static void
 destroy(struct cs_sim *sim)
 {
 	struct cs_play *play = cs_play_of(sim);
-	for (int number = 0; play->ranks && number < sim->ranks; number++)
+	for (int number = 0; play->ranks && number < play->played; number++)
 		cs_fiber_drop(play->ranks[number].fiber);
 	cs_play_drop_buffers(play);
 	cs_play_drop_teams(play);
@@ -481,11 +484,30 @@ cs_play_unmet(const struct cs_algorithm *algorithm)
 	return NULL;
 }
 
+/* Why some nodes cannot stand for all; NULL: they can. A receive names its sender's node, so that
+ * of an exchange that is not alike something is never received. */
+static const char *
+unlike(const struct cs_sim_call *call, const struct cs_algorithm *algorithm,
+       const struct cs_play_options *options)
+{
+	const struct cs_coll_info *info = &cs_colls[call->coll];
+	if (!options->alike)
+		return NULL;
+	if (!algorithm->inner || options->moves)
+		return "has no plan between nodes, as are alike";
+	if (info->rooted || cs_coll_is_scan(info) || call->is_cyclic ||
+	    call->distribution != CS_REGULAR)
+		return "its nodes are not alike";
+	int row = cs_lanes_turn(call->ppn);
+	return call->nodes > row && call->nodes % row
+	       ? "leaders of nodes take turns: nodes are alike only in whole rows of them" : NULL;
+}
+
 static enum cs_status
 make(struct cs_play *play)
 {
 	struct cs_sim *sim = play->sim;
-	size_t ranks = (size_t)sim->ranks;
+	size_t ranks = (size_t)play->played;
 	play->ranks = cs_room_take(ranks, sizeof *play->ranks, &sim->left);
 	play->stacks = cs_play_zeros(ranks * STACK);
 	if (!play->ranks || !play->stacks)
@@ -501,7 +523,7 @@ cs_play_create(struct cs_sim **made, struct cs_sim_call *call, const struct cs_a
 	struct cs_sim *sim = NULL;
 	int inner = 0;
 	*made = NULL;
-	if ((*why = cs_play_unmet(algorithm)))
+	if ((*why = cs_play_unmet(algorithm)) || (*why = unlike(call, algorithm, options)))
 		return CS_UNSUPPORTED;
 	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, budget);
 	if (status != CS_OK)
@@ -513,8 +535,15 @@ cs_play_create(struct cs_sim **made, struct cs_sim_call *call, const struct cs_a
 	}
 	while (algorithm->inner && algorithm->inner->params[inner].name)
 		inner++;
+	int row = cs_lanes_turn(call->ppn),
+	    nodes = options->alike && call->nodes > row ? row : call->nodes;
 	*play = (struct cs_play){ .sim = sim, .call = call, .algorithm = algorithm,
-				  .options = *options, .params = options->params + inner };
+				  .options = *options, .params = options->params + inner,
+				  .lanes = call->ppn < CS_LANES ? call->ppn : CS_LANES,
+				  .played = nodes * call->ppn,
+				  .played_nodes = nodes };
+	if (nodes < call->nodes)
+		cs_sim_set_alike(sim, options->alike, play->played);
 	sim->play = play;
 	sim->player = &player;
 	status = make(play);
@@ -528,14 +557,19 @@ cs_play_create(struct cs_sim **made, struct cs_sim_call *call, const struct cs_a
 struct cs_play_counts
 cs_play_counts(const struct cs_sim *sim)
 {
-	return cs_play_of(sim)->counts;
+	const struct cs_play *play = cs_play_of(sim);
+	uint64_t rows = (uint64_t)(sim->ranks / play->played);
+	return (struct cs_play_counts){ .copied = rows * play->counts.copied,
+					.reduced = rows * play->counts.reduced,
+					.published = rows * play->counts.published,
+					.heard = rows * play->counts.heard };
 }
 
 int
 cs_play_wrong_rank(struct cs_sim *sim)
 {
 	struct cs_play *play = cs_play_of(sim);
-	for (int rank = 0; play->options.moves && rank < sim->ranks; rank++)
+	for (int rank = 0; play->options.moves && rank < play->played; rank++)
 		if (!cs_play_is_right(&play->ranks[rank]))
 			return rank;
 	return -1;

@@ -33,6 +33,10 @@ struct cs_play_options {
 	/* Data is moved, and cs_play_wrong_rank looks at results; else only what ranks tell each
 	 * other is, and memory for vectors is shared by all. */
 	bool moves;
+	/* Nodes are alike but for their numbers, and the calls are: the first ones, as many as
+	 * leaders have turns (algorithms/lanes.h), stand for all
+	 * (cs_sim_set_alike). Not with `moves`. */
+	enum cs_sim_alike alike;
 	/* A rank that must not see what it has waited for, to test the tests; -1: none. */
 	int deaf;
 };

@@ -83,13 +83,13 @@ cs_play_make_buffers(struct cs_play *play)
 	if (!play->options.moves) {
 		/* In pages of zeros, as nobody fills them. */
 		play->shared = cs_play_zeros(send + recv + 2 * CS_CACHE_LINE);
-		for (int rank = 0; play->shared && rank < sim->ranks; rank++) {
+		for (int rank = 0; play->shared && rank < play->played; rank++) {
 			play->ranks[rank].send = play->shared;
 			play->ranks[rank].recv = play->shared + send + CS_CACHE_LINE;
 		}
 		return play->shared ? CS_OK : CS_NO_MEMORY;
 	}
-	for (int rank = 0; rank < sim->ranks; rank++) {
+	for (int rank = 0; rank < play->played; rank++) {
 		play->ranks[rank].send = cs_room_take(send + 1, 1, &sim->left);
 		play->ranks[rank].recv = cs_room_take(recv + 1, 1, &sim->left);
 		if (!play->ranks[rank].send || !play->ranks[rank].recv)
@@ -101,7 +101,7 @@ cs_play_make_buffers(struct cs_play *play)
 void
 cs_play_drop_buffers(struct cs_play *play)
 {
-	for (int rank = 0; play->ranks && play->options.moves && rank < play->sim->ranks; rank++) {
+	for (int rank = 0; play->ranks && play->options.moves && rank < play->played; rank++) {
 		free(play->ranks[rank].send);
 		free(play->ranks[rank].recv);
 	}

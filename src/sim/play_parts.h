@@ -94,6 +94,7 @@ struct cs_play {
 	struct cs_play_options options;
 	const size_t *params; /* of the part on nodes */
 	struct cs_play_rank *ranks;
+	int played, played_nodes; /* the first ones, which stand for all */
 	struct cs_shape shape; /* but for fields of one rank */
 	int lanes;
 	size_t *counts_of;       /* elements of each rank's block, where they are several */
@@ -117,6 +118,13 @@ static inline struct cs_play *
 cs_play_of(const struct cs_sim *sim)
 {
 	return sim->play;
+}
+
+/* The rank whose twin, or itself, has that number. */
+static inline struct cs_play_rank *
+cs_play_twin(const struct cs_play *play, int number)
+{
+	return &play->ranks[number % play->played];
 }
 
 static inline int

@@ -71,6 +71,21 @@ place_ranks(struct cs_play *play)
 	return CS_OK;
 }
 
+/* As cs_node_init. Without `moves` nothing is copied, and the three quarters of it in which copies
+ * are judged stay untouched pages of zeros. */
+static void
+init_node(struct cs_play_rank *rank, const struct cs_node_shape *shape, struct cs_segment *segment)
+{
+	static _Thread_local struct cs_node made;
+	size_t before = offsetof(struct cs_node, copies_in),
+	       behind = offsetof(struct cs_node, readable);
+	cs_node_init(&made, shape, segment, &cs_play_host);
+	if (rank->play->options.moves)
+		behind = before;
+	memcpy(&rank->team.node, &made, before);
+	memcpy((char *)&rank->team.node + behind, (char *)&made + behind, sizeof made - behind);
+}
+
 static void
 take_memory(struct cs_play_rank *rank, const struct cs_node_shape *like, size_t bytes)
 {
@@ -80,7 +95,7 @@ take_memory(struct cs_play_rank *rank, const struct cs_node_shape *like, size_t 
 	struct cs_segment segment = { .bytes = bytes, .fd = -1,
 				      .base = (void *)((base + PAGE - 1) / PAGE * PAGE) };
 	shape.local = rank->team.shape.local;
-	cs_node_init(node, &shape, &segment, &cs_play_host);
+	init_node(rank, &shape, &segment);
 	atomic_store(&node->self->done, node->done_floor);
 	node->only_cpu = -1;
 	node->nodes = rank->team.shape.nodes;
@@ -140,7 +155,7 @@ cs_play_make_teams(struct cs_play *play)
 	enum cs_status status = place_ranks(play);
 	if (status != CS_OK)
 		return status;
-	size_t ranks = (size_t)sim->ranks, nodes = (size_t)play->shape.nodes;
+	size_t ranks = (size_t)play->played, nodes = (size_t)play->played_nodes;
 	struct cs_node_shape like = memory_shape(play);
 	size_t bytes = cs_node_bytes(&like);
 	play->nodes = cs_room_take(nodes, sizeof *play->nodes, &sim->left);
@@ -148,18 +163,17 @@ cs_play_make_teams(struct cs_play *play)
 	play->kept = cs_room_take(nodes, sizeof *play->kept, &sim->left);
 	play->heard = cs_room_take(ranks * (size_t)play->shape.ppn_max, sizeof *play->heard,
 				   &sim->left);
-	play->lanes = play->shape.ppn_min < CS_LANES ? play->shape.ppn_min : CS_LANES;
 	size_t touched = TOUCHED * ranks;
-	if (cs_colls[play->call->coll].sizes == CS_SIZES_BY_PAIR && nodes > 1)
-		touched += 4 * sizeof(size_t) * ranks * ranks; /* a row and a column of each rank,
-								  * and the copy of both */
+	if (cs_colls[play->call->coll].sizes == CS_SIZES_BY_PAIR && play->shape.nodes > 1)
+		/* A row and a column of each rank, and the copy of both. */
+		touched += 4 * sizeof(size_t) * ranks * (size_t)sim->ranks;
 	if (!play->nodes || !play->windows || !play->kept || !play->heard || touched > sim->left)
 		return CS_NO_MEMORY;
 	sim->left -= touched;
 	for (size_t node = 0; node < nodes; node++) /* pages come as they are touched */
 		if (!(play->nodes[node] = cs_play_zeros(bytes + PAGE)))
 			return CS_NO_MEMORY;
-	for (int rank = 0; rank < sim->ranks; rank++)
+	for (int rank = 0; rank < play->played; rank++)
 		make_team(play, rank, &like, bytes);
 	return CS_OK;
 }
@@ -199,10 +213,10 @@ drop_team(struct cs_play_rank *rank)
 void
 cs_play_drop_teams(struct cs_play *play)
 {
-	for (int rank = 0; play->ranks && rank < play->sim->ranks; rank++)
+	for (int rank = 0; play->ranks && rank < play->played; rank++)
 		if (play->ranks[rank].play)
 			drop_team(&play->ranks[rank]);
-	for (int node = 0; node < play->shape.nodes; node++) {
+	for (int node = 0; node < play->played_nodes; node++) {
 		free(play->nodes ? play->nodes[node] : NULL);
 		free(play->windows ? play->windows[node] : NULL);
 		free(play->kept ? play->kept[node].copy : NULL);

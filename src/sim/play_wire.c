@@ -202,12 +202,12 @@ static void
 move(struct cs_play *play, int to, int receive, int from, int message)
 {
 	struct cs_play_message *there = &play->ranks[to].messages[receive],
-			       *sent = &play->ranks[from].messages[message];
+			       *sent = &cs_play_twin(play, from)->messages[message];
 	size_t bytes = sent->bytes < there->bytes ? sent->bytes : there->bytes;
 	if (there->to)
 		cs_play_write(there->to, sent->copy, bytes);
 	sent->is_on_way = false;
-	cs_play_forget(&play->ranks[from], message);
+	cs_play_forget(cs_play_twin(play, from), message);
 	cs_play_wake(&play->ranks[to], play->sim->actors[to].requests[receive].at);
 }
 
@@ -245,7 +245,7 @@ cs_play_deliver(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 		cs_sim_put(sim, &landing);
 		return;
 	}
-	int key = key_of(play->ranks[event->from].messages[message].number, event->from);
+	int key = key_of(cs_play_twin(play, event->from)->messages[message].number, event->from);
 	if (cs_match_take(&play->any, event->to, key, true, &mine))
 		meet_any(play, event->to, mine.request, event->from, message, &half);
 	else

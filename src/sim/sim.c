@@ -68,20 +68,19 @@ cs_sim_destroy(struct cs_sim *sim)
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 void
-cs_sim_set_alike(struct cs_sim *sim, enum cs_sim_alike alike, int ppn)
+cs_sim_set_alike(struct cs_sim *sim, enum cs_sim_alike alike, int ranks)
 {
 	sim->alike = alike;
-	sim->alike_ppn = ppn;
+	sim->alike_ranks = ranks;
 }
 
-/* A message to another node, as one that comes from another node to this one. */
+/* A message to another row of nodes, as one that comes from another row to this one. */
 static void
 turn_back(const struct cs_sim *sim, struct cs_event *event)
 {
-	int node = event->to / sim->alike_ppn;
-	event->to -= node * sim->alike_ppn;
-	event->from += (sim->alike == CS_ALIKE_XOR ? node : (sim->node_count - node) %
-			sim->node_count) * sim->alike_ppn;
+	int rows = sim->ranks / sim->alike_ranks, row = event->to / sim->alike_ranks;
+	event->to -= row * sim->alike_ranks;
+	event->from += (sim->alike == CS_ALIKE_XOR ? row : (rows - row) % rows) * sim->alike_ranks;
 }
 
 /* A message has arrived: a request's, or a word. */
@@ -196,7 +195,7 @@ judge(struct cs_sim *sim, const int64_t *starts)
 	double apart = 0;
 	for (int node = 0; node < sim->node_count; node++)
 		apart += (double)(sim->nodes[node].last - sim->nodes[node].first);
-	uint64_t stands_for = sim->alike ? (uint64_t)sim->node_count : 1;
+	uint64_t stands_for = sim->alike ? (uint64_t)(sim->ranks / sim->alike_ranks) : 1;
 	sim->result->inter_time = (int64_t)(apart * (double)stands_for / sim->node_count + 0.5);
 	sim->result->messages *= stands_for;
 	sim->result->bytes *= stands_for;

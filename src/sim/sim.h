@@ -96,12 +96,12 @@ void cs_sim_copy_messages(struct cs_sim *sim, uint64_t most);
 #define CS_SIM_TAPER 1000
 CS_CHECKED enum cs_status cs_sim_set_groups(struct cs_sim *sim, int nodes, int first,
 					    int64_t taper);
-/* Nodes of `ppn` ranks that follow each other and are all alike, for later runs: only those of node
- * 0 have steps, and what they send to node d comes to them as from node -d, or from node d. Counts
- * are those of all nodes; messages that come to a card or a port at the same time may pass it in
- * another order. Not with groups, nor with a player. */
+/* Nodes, or rows of some nodes, that are all alike, for later runs: only the first `ranks` ranks,
+ * those of row 0, have steps, and what they send to row d comes to them as from row -d, or from row
+ * d. Counts are those of all nodes; messages that come to a card or a port at the same time may
+ * pass it in another order. Not with groups. */
 enum cs_sim_alike { CS_ALIKE_NOT, CS_ALIKE_TURNED, CS_ALIKE_XOR };
-void cs_sim_set_alike(struct cs_sim *sim, enum cs_sim_alike alike, int ppn);
+void cs_sim_set_alike(struct cs_sim *sim, enum cs_sim_alike alike, int ranks);
 /* Computation that each rank does in later runs between the begin of a non-blocking call and its
  * wait. The call's steps go on from its begin up to the first that has to wait for something, and
  * so again at each of `looks`, which part the computation equally (first at its begin, last at its

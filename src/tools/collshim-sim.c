@@ -90,9 +90,10 @@ static const char usage[] =
 	"ranks' messages, copies and\n"
 	"                       idle times over the simulated time\n"
 	"  --json               one algorithm, or --node-model: for programs\n"
-	"  --alike              one algorithm without hierarchy: the ranks of node 0 are "
-	"simulated, and stand for those of all\n"
-	"                       nodes, if each node does the same\n"
+	"  --alike              one algorithm without hierarchy, or with --play: the ranks of "
+	"node 0 (--play: of the first\n"
+	"                       4 nodes) are simulated, and stand for those of all nodes, if each "
+	"node does the same\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, and how long each rank\n"
@@ -351,12 +352,13 @@ check_way(const struct cs_sim_options *request)
 	if (request->overlaps && (!(is_hier && is_allgather) || request->plays))
 		return cs_tool_wrong_use("--overlap: expected a hierarchical allgather or "
 					 "allgatherv, as allgather:hier:ring");
-	if (request->is_alike && (is_hier || !request->algorithm || request->arrivals_count ||
-				  request->group_nodes || request->call.is_cyclic || request->svg ||
-				  request->compute.time || request->compute_factor > 0 ||
-				  cs_tool_is_played(request, request->algorithm)))
-		return cs_tool_wrong_use("--alike: expected one algorithm without hierarchy, and "
-					 "no --arrivals, --compute, --cyclic, --groups or --svg");
+	if (request->is_alike && ((is_hier && !request->plays) || !request->algorithm ||
+				  request->arrivals_count || request->group_nodes ||
+				  request->call.is_cyclic || request->svg ||
+				  request->compute.time || request->compute_factor > 0))
+		return cs_tool_wrong_use("--alike: expected one algorithm, without hierarchy or "
+					 "with --play, and no --arrivals, --compute, --cyclic, "
+					 "--groups or --svg");
 	if (request->eager && (is_hier || !request->algorithm))
 		return cs_tool_wrong_use("--eager: expected one algorithm without hierarchy, as "
 					 "allgather:recursive-doubling");

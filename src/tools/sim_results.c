@@ -68,7 +68,8 @@ cs_tool_print_algorithm(const struct cs_sim_options *request, const size_t *para
 				       cs_tool_is_played(request, request->algorithm)))
 			printf(":%s=%s", known[i].name, cs_bytes_text(size, params[i]));
 	puts(request->overlaps ? ", copies out overlap messages" :
-	     request->is_alike ? ", node 0 for all" : "");
+	     !request->is_alike ? "" : request->plays ? ", a row of nodes for all"
+						       : ", node 0 for all");
 	if (request->eager)
 		printf("  %-22s up to %s, inside a node all\n", "messages copied",
 		       cs_bytes_text(size, request->eager));

@@ -156,6 +156,32 @@ whole_of(const struct cs_algorithm *algorithm, const size_t *params)
 	return param < 0 ? 0 : params[param];
 }
 
+static enum cs_sim_alike
+alike_by(struct cs_sim_call *call, const struct cs_algorithm *algorithm)
+{
+	return are_alike(call, algorithm, CS_ALIKE_TURNED) ? CS_ALIKE_TURNED
+	       : are_alike(call, algorithm, CS_ALIKE_XOR)  ? CS_ALIKE_XOR : CS_ALIKE_NOT;
+}
+
+/* How nodes are alike: by the plan between them, if the algorithm is hierarchical. */
+static enum cs_sim_alike
+how_alike(struct cs_sim_call *call, const struct cs_algorithm *algorithm)
+{
+	const struct cs_algorithm *plan = algorithm->inner;
+	enum cs_sim_alike alike = CS_ALIKE_NOT;
+	if (!plan)
+		return algorithm->build ? alike_by(call, algorithm) : CS_ALIKE_NOT;
+	struct cs_sim_call leaders = { .coll = plan->coll, .nodes = call->nodes, .ppn = 1,
+				       .bytes = call->bytes,
+				       .is_commutative = call->is_commutative };
+	if (cs_sim_call_init(&leaders) == CS_OK) {
+		leaders.problem.params = call->problem.params;
+		alike = alike_by(&leaders, plan);
+	}
+	cs_sim_call_fini(&leaders);
+	return alike;
+}
+
 static enum cs_status
 add_hier(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm,
 	 const size_t *params, bool overlaps)
@@ -201,9 +227,10 @@ grouped(struct cs_sim *sim, const struct cs_sim_options *request, char reason[CS
 
 static struct cs_sim *
 play(const struct cs_sim_options *request, struct cs_sim_call *call,
-     const struct cs_algorithm *algorithm, const size_t *params, char reason[CS_REASON_TEXT])
+     const struct cs_algorithm *algorithm, const size_t *params, enum cs_sim_alike alike,
+     char reason[CS_REASON_TEXT])
 {
-	const struct cs_play_options options = { .params = params, .deaf = -1 };
+	const struct cs_play_options options = { .params = params, .deaf = -1, .alike = alike };
 	struct cs_sim *sim;
 	const char *why;
 	enum cs_status status = cs_play_create(&sim, call, algorithm, &options, request->memory,
@@ -229,14 +256,13 @@ cs_request_stage(const struct cs_sim_options *request, struct cs_sim_call *call,
 	enum cs_sim_alike alike = CS_ALIKE_NOT;
 	call->problem.params = params;
 	if (request->is_alike && call->nodes > 1)
-		alike = are_alike(call, algorithm, CS_ALIKE_TURNED) ? CS_ALIKE_TURNED
-								    : CS_ALIKE_XOR;
-	if (alike == CS_ALIKE_XOR && !are_alike(call, algorithm, alike)) {
+		alike = how_alike(call, algorithm);
+	if (request->is_alike && call->nodes > 1 && !alike) {
 		snprintf(reason, CS_REASON_TEXT, "its nodes are not alike");
 		return NULL;
 	}
 	if (cs_tool_is_played(request, algorithm))
-		return play(request, call, algorithm, params, reason);
+		return play(request, call, algorithm, params, alike, reason);
 	size_t guessed = 0;
 	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, request->memory);
 	if (status == CS_OK) {
