@@ -9,33 +9,33 @@ PPN, TOTALS = 32, (128 << 10, 512 << 10, 2 << 20)
 RANKS, CORES = (1024, 4096, 16384, 32768), (128, 512, 2048, 8192, 32768, 65536)
 ELEMENT = 8    # bytes, of reductions
 PLAN = "scatter:hier:knomial:k=%d:senders=%d"
-# Call: flat, hierarchical, by several senders; most ranks that are played by default (seconds of
-# processor time for one call); mean and maximum of tables 2.1 (MPICH) and 2.2.
+# Call: flat, hierarchical, by several senders; mean and maximum of tables 2.1 (MPICH) and 2.2.
 CALLS = {
     "Allgather-Small (Bruck)": ("allgather:bruck", "allgather:hier:bruck",
-                                "allgather:hier:bruck:k=31:senders=31", 8192, "20.3, 31.4",
+                                "allgather:hier:bruck:k=31:senders=31", "20.3, 31.4",
                                 "1.4, 2.1"),
     "Allgather-Large (ring)": ("allgather:ring --alike", "allgather:hier:ring",
-                               "allgather:hier:two-way-ring:senders=2", 8192, "22.2, 56.0",
+                               "allgather:hier:two-way-ring:senders=2", "22.2, 56.0",
                                "2.7, 4.2"),
     "Alltoallv (pairwise)": ("alltoallv:pairwise --alike", "alltoallv:hier:pairwise",
-                             "alltoallv:hier:pairwise:senders=32", 2048, "6.7, 15.3", "2, 3.1"),
+                             "alltoallv:hier:pairwise:senders=32", "6.7, 15.3", "2, 3.1"),
     "Broadcast (binomial)": ("bcast:binomial", "bcast:hier:binomial",
-                             "bcast:hier:pipelined-binomial:senders=32", 8192, "1.1, 1.1",
+                             "bcast:hier:pipelined-binomial:senders=32", "1.1, 1.1",
                              "1.7, 2.8"),
     "Reduce-Scatter (pairwise)": ("reduce_scatter:pairwise --alike", "reduce_scatter:hier:pairwise",
-                                  "reduce_scatter:hier:pairwise:senders=31", 2048, "45.5, 81.8",
+                                  "reduce_scatter:hier:pairwise:senders=31", "45.5, 81.8",
                                   "4.9, 9.1"),
-    "Scatter (binomial)": ("scatter:binomial", "scatter:hier:binomial", PLAN % (31, 31), 8192,
+    "Scatter (binomial)": ("scatter:binomial", "scatter:hier:binomial", PLAN % (31, 31),
                            "0.9, 1.0", "2.2, 3.2")}
 WHOLE = ("bcast", "reduce_scatter")    # --bytes counts the whole vector
 BETWEEN = "between nodes exactly"
-NOT_PLAYED, NOT_HELD = "not played", "not held"
+NOT_HELD = "not held"
 SENDERS = {"reduce_scatter": (1, 2, 4, 8, 16, 31), "scatter": (1, 2, 4, 8, 16, 31),
            "allgather": (1, 2, 4, 8, 16, 31)}
 BY_SENDERS = {"reduce_scatter": "reduce_scatter:hier:pairwise:senders=%d", "scatter": PLAN,
               "allgather": "allgather:hier:bruck:k=%d:senders=%d"}
-NAMES = {"flat": "{flat}", "hier": "{hier}", "one": "{one} --play", "many": "{many} --play"}
+NAMES = {"flat": "{flat}", "hier": "{hier}", "one": "{one} --play{alike}",
+         "many": "{many} --play{alike}"}
 
 
 def points(call, ranks, totals=TOTALS):
@@ -45,12 +45,12 @@ def points(call, ranks, totals=TOTALS):
              if call in WHOLE else total // ranks) for total in totals]
 
 
-def rows(counts, is_asked, totals=TOTALS):
+def rows(counts, totals=TOTALS):
     return [{"call": name, "flat": flat, "hier": hier, "many": many, "ranks": ranks,
-             "one": hier + ":lanes=1" * hier.startswith("bcast"),
-             "is_played": is_asked or ranks <= most, "is_last": ranks == counts[-1],
+             "one": hier + ":lanes=1" * hier.startswith("bcast"), "alike": " --alike" * (
+                 "--alike" in flat), "is_last": ranks == counts[-1],
              "2.1": seed, "2.2": senders, "points": points(hier.partition(":")[0], ranks, totals)}
-            for name, (flat, hier, many, most, seed, senders) in CALLS.items() for ranks in counts]
+            for name, (flat, hier, many, seed, senders) in CALLS.items() for ranks in counts]
 
 
 def ratios(case, above, below, what=None):
@@ -62,8 +62,6 @@ def ratios(case, above, below, what=None):
 
 def mean_max(above, below, what=None):
     def cell(case):
-        if {above, below} & {"one", "many"} and not case.row["is_played"]:
-            return NOT_PLAYED
         found = ratios(case, above, below, what)
         return "%s, %s" % (digits(fmean(found)), digits(max(found))) if found else NOT_HELD
     return cell
@@ -83,8 +81,6 @@ def seed(key):
 def inside(name):
     """Percents by size, of time in which a node has no messages to or from others."""
     def cell(case):
-        if name == "many" and not case.row["is_played"]:
-            return NOT_PLAYED
         found = [(case.simulated(name, point), case.simulated(name, point, BETWEEN))
                  for point in case.row["points"]]
         return ", ".join("%.0f" % (100 - 100 * between[0] / whole[0]) if whole else NOT_HELD
@@ -94,8 +90,6 @@ def inside(name):
 
 def time(name, at=0):
     def cell(case):
-        if name == "many" and not case.row["is_played"]:
-            return NOT_PLAYED
         found = case.simulated(name, case.row["points"][at])
         if not found:
             return NOT_HELD
@@ -128,31 +122,30 @@ def universal(args):
 %d ranks on each node, which follow each other. Sizes are those of the largest buffer in all (%s;
 reduce_scatter, whose elements have %d bytes: one for each rank at least), the same for all numbers
 of ranks, as in the seed's figures; blocks of alltoallv are equal. "Flat" and "hierarchical" by one
-leader are plans; flat rings and pairwise exchanges are simulated by the ranks of one node, which
-stand for all (`--alike`). Several senders, and the one that they are compared with, are played
-(`--play`). "%s": that takes minutes; --ranks, with more --memory, has it. "%s": it does not fit
-into --memory %s. The seed's columns are its means and maxima at 32,768 cores of a Cray XE6 beside
-MPICH, over sizes that it only draws.""" % (PPN, ", ".join(sizes), ELEMENT, NOT_PLAYED, NOT_HELD,
-                                     args.memory),
+leader are plans. Several senders, and the one that they are compared with, are played (`--play`).
+Of rings and pairwise exchanges the ranks of one node, or played of four, stand for all (`--alike`).
+"%s": it does not fit into --memory %s. The seed's columns are its means and maxima at 32,768 cores
+of a Cray XE6 beside MPICH, over sizes that it only draws.""" % (PPN, ", ".join(sizes), ELEMENT,
+                                                                NOT_HELD, args.memory),
             SETS, Table(
         "{model}, simulated: table 2.1, time of the flat plan over that of the hierarchical one:",
         ["call", "ranks", *((size, ratio_at(at, "flat", "hier")) for at, size in enumerate(sizes)),
          ("mean, max", mean_max("flat", "hier")), ("seed", seed("2.1"))],
-        rows(counts, args.ranks), NAMES, SETS, ()), Table(
+        rows(counts), NAMES, SETS, ()), Table(
         "{model}, simulated: table 2.2, time between nodes by one sender over that by several; of "
         "the whole call:", ["call", "ranks", ("between nodes: mean, max",
                                              mean_max("one", "many", BETWEEN)),
                             ("whole call: mean, max", mean_max("one", "many")),
                             ("seed, between nodes", seed("2.2"))],
-        rows(counts, args.ranks), NAMES, SETS, ()), Table(
+        rows(counts), NAMES, SETS, ()), Table(
         "{model}, simulated: figure 2.6, percent of the time inside nodes, for %s:" % (
             ", ".join(sizes)), ["call", "ranks", ("one sender", inside("hier")),
                                 ("several", inside("many"))],
-        rows(counts, args.ranks), NAMES, SETS, ()), Table(
+        rows(counts), NAMES, SETS, ()), Table(
         "{model}, simulated: figure 2.5, %s by ranks:" % sizes[-1],
         ["call", "ranks", ("flat", time("flat")), ("hierarchical", time("hier")),
          ("several senders", time("many"))],
-        rows(args.ranks or CORES, args.ranks, TOTALS[-1:]), NAMES, SETS, ()),
+        rows(args.ranks or CORES, TOTALS[-1:]), NAMES, SETS, ()),
             senders_table("{model}, simulated: figure 2.7, %s ranks, by senders:",
                           ["reduce_scatter"], few),
             senders_table("{model}, simulated: figure 2.10, %s ranks, by senders (k of them):",

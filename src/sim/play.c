@@ -1,6 +1,7 @@
 /* sim/play.c — gives virtual ranks their turns in simulated time. */
 #include "sim/play_parts.h"
 #include "sim/room.h"
+#include "topo/node_cost.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -305,6 +306,7 @@ read_memory(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t 
 	actor->now += model->cma + pages * (model->cma_page + others * model->cma_crowd);
 	rank->reads_of = local;
 	rank->reads_until = actor->now + (int64_t)((double)bytes * (double)model->copy / 1e3);
+	rank->noise++; /* its turn is over then */
 	cs_play_catch_up(rank);
 	cs_play_do_work(rank, false, bytes);
 	cs_play_settle(rank);
@@ -403,6 +405,16 @@ may_single_copy(const struct cs_play *play)
 	return false;
 }
 
+/* As comm/teams/ sets it where a node is looked at, by this model. */
+static int
+readers_of(const struct cs_play *play)
+{
+	const struct cs_model *model = play->sim->model;
+	const struct cs_node_model node = { .b_mem = model->copy, .cma_crowd = model->cma_crowd };
+	int least = play->shape.nodes == 1 ? CS_LEVEL_MOST + 1 : CS_LEVELS_LEAST;
+	return play->shape.ppn_max >= least && node.cma_crowd ? cs_node_readers(&node) : 0;
+}
+
 static void
 begin(struct cs_sim *sim, const int64_t *starts)
 {
@@ -422,6 +434,7 @@ begin(struct cs_sim *sim, const int64_t *starts)
 		rank->owes_plan = false;
 		rank->reads_until = 0;
 		rank->team.has_cma = may_single_copy(play);
+		rank->team.node.readers = readers_of(play);
 		cs_fiber_drop(rank->fiber);
 		rank->fiber = cs_fiber_make(body, rank, play->stacks + STACK * (size_t)number,
 					    STACK);
@@ -508,7 +521,7 @@ make(struct cs_play *play)
 {
 	struct cs_sim *sim = play->sim;
 	size_t ranks = (size_t)play->played;
-	play->ranks = cs_room_take(ranks, sizeof *play->ranks, &sim->left);
+	play->ranks = cs_play_zeros(ranks * sizeof *play->ranks);
 	play->stacks = cs_play_zeros(ranks * STACK);
 	if (!play->ranks || !play->stacks)
 		return CS_NO_MEMORY;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define PAGE ((uintptr_t)4096)
-#define TOUCHED ((size_t)32 << 10) /* of a rank's part of its node and of its stack, about */
+#define TOUCHED ((size_t)40 << 10) /* of a rank, its part of its node and its stack, about */
 
 /* Bytes that malloc always maps, whatever its threshold. */
 #define MAPPED ((size_t)33 << 20)

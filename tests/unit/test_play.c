@@ -266,6 +266,26 @@ TEST(single_copies_are_right)
 	cma_min = 0;
 }
 
+/* On a node of more than 16 ranks three read one's memory at a time, as a page's copy takes twice
+ * what each further reader adds to it: so a bcast goes along a tree, 0 - 1 - 5 - 16. */
+TEST(so_many_read_one_memory_at_a_time_as_in_the_library)
+{
+	struct cs_model model = plain;
+	const struct cs_sim_call call = { .nodes = 1, .ppn = 17, .bytes = 8192 };
+	const int64_t alone = 7 + 50 + 2 * 3 + 8192 * 2, crowd = 2 * 4096;
+	struct played played;
+	(void)state;
+	model.cma = 50;
+	model.cma_page = 3;
+	model.cma_crowd = 4096;
+	cma_min = 8192;
+	play(CS_BCAST, "hier:host", &call, true, -1, &model, NULL, &played);
+	cma_min = 0;
+	assert_int_equal(played.status, CS_OK);
+	assert_int_equal(played.ends[16], 3 * alone + crowd);
+	assert_int_equal(played.counts.copied, 16 * 8192);
+}
+
 /* --- faults ----------------------------------------------------------------------------------- */
 
 TEST(a_rank_that_does_not_hear_is_found_out)
