@@ -13,8 +13,8 @@
  * together. Calls are blocking ones, by the script also where the library has a form without one
  * (`fast`). The MPI's collectives between nodes go by plans (play_host.c). Single copies
  * (shm/node.h, cs_node_read) are read where model.cma is not 0 and the parameter cma_min says from
- * how many bytes: times, by which it would be decided else, are not measured here. Multicast is not
- * played.
+ * how many bytes: times, by which it would be decided else, are not measured here. As many ranks
+ * read one memory at a time as in the library (cs_node_readers). Multicast is not played.
  *
  * Messages whose receiver does not know the sender, and words, leave at once also with model.rndv.
  * Windows (wire/rma_window.h) have messages of CS_PLAY_ROOM bytes on any number of nodes; a message
