@@ -11,7 +11,8 @@
 #include <stddef.h>
 
 #define CS_LANES 64     /* most lanes of a team */
-#define CS_LANES_TURN 4 /* of these local ranks another one is first on each node */
+#define CS_LANES_TURN 4 /* that are made with the team; without domains another one of these
+			 * local ranks is first on each node */
 #define CS_LANES_ZERO "0: one per NUMA domain" /* of the parameter `lanes` */
 
 /* Number of different NUMA domains in domain_of, by local rank; 0 if one is unknown (negative). */

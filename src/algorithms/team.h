@@ -46,8 +46,8 @@ struct cs_team {
 	const struct cs_host *host;
 	/* This rank's lane, or NULL if it is in none that is made, or with one node; if each node
 	 * has one rank, `everyone` from the first plan between all ranks on, and NULL before. Lane
-	 * i is a host communicator of one rank of each node, in node order; lane 0 is the leaders',
-	 * and made with the team, further ones by the first call that wants them
+	 * i is a host communicator of one rank of each node, in node order; lane 0 is the leaders'.
+	 * CS_LANES_TURN are made with the team, further ones by the first call that wants them
 	 * (cs_hier_lanes). Several lanes let several ranks of a node drive the wire: the first of
 	 * each NUMA domain, then the second of each, or by local rank if domains are unknown
 	 * (algorithms/lanes.h). With one node the leader is local rank 0. */

@@ -519,7 +519,6 @@ unlike(const struct cs_sim_call *call, const struct cs_algorithm *algorithm,
 static enum cs_status
 make(struct cs_play *play)
 {
-	struct cs_sim *sim = play->sim;
 	size_t ranks = (size_t)play->played;
 	play->ranks = cs_play_zeros(ranks * sizeof *play->ranks);
 	play->stacks = cs_play_zeros(ranks * STACK);

@@ -1,8 +1,6 @@
 /* topo/node_cost.c — prices collectives of one node by closed forms. */
 #include "topo/node_cost.h"
 
-#include <stdio.h>
-
 #define OVERHEAD 40000 /* ps of a further phase; assumed */
 #define FOLD 2000      /* ps of folding one line's payload; assumed */
 #define INLINE 48      /* bytes that a line carries beside its flag */
@@ -15,8 +13,6 @@
 #define ALL_READ_ALL 16 /* ranks up to which all look at all in a flat barrier */
 #define ALLTOALL_MOST 256
 
-#define FEW 16 /* ranks up to which a copy-out is flat */
-#define HYBRID_LONGEST ((size_t)64 << 20)
 #define ROUND (32 << 10) /* bytes of a round of slices: half a slot of more than 64 ranks */
 #define WHOLE_MOST 2048 /* bytes up to which a vector is folded as a whole, or all are packed */
 #define READ_ALL (16 << 10) /* bytes of the vectors that a rank of a scan reads */
@@ -548,24 +544,6 @@ cs_node_price_copy_out(const struct cs_node_model *model, const struct cs_node_g
 	price->levels.time -= price->levels.time < CS_NODE_NEVER ? in : 0;
 }
 
-size_t
-cs_node_hybrid_from(const struct cs_node_model *model, const struct cs_node_groups *shape,
-		    int ranks, size_t *fan)
-{
-	struct cs_node_price price;
-	size_t found = SIZE_MAX;
-	if (ranks <= FEW || shape->ranks < 2)
-		return SIZE_MAX;
-	for (size_t bytes = HYBRID_LONGEST; bytes >= SMALLEST; bytes /= 2) {
-		cs_node_price_copy_out(model, shape, ranks, bytes, &price);
-		if (!cs_node_wants_levels(&price))
-			break;
-		found = bytes;
-		*fan = (size_t)price.levels.down[CS_SAME_PACKAGE];
-	}
-	return found;
-}
-
 void
 cs_node_price(const struct cs_node_model *model, const struct cs_node_groups *shape, int ranks,
 	      enum cs_coll coll, size_t bytes, struct cs_node_price *price)
@@ -578,42 +556,6 @@ cs_node_price(const struct cs_node_model *model, const struct cs_node_groups *sh
 		return;
 	price->flat.time = price_flat(&at, coll, n);
 	price_levels(&at, coll, n, &price->levels);
-}
-
-const char *
-cs_node_fans(char text[CS_NODE_FANS_TEXT], const struct cs_node_way *way)
-{
-	const int *up = way->up, *down = way->down;
-	bool has_up = up[0] || up[1] || up[2], has_down = down[0] || down[1] || down[2];
-	size_t length = 0;
-	*text = '\0';
-	if (has_up)
-		length = (size_t)snprintf(text, CS_NODE_FANS_TEXT, "%d/%d/%d up%s", up[0], up[1],
-					  up[2], has_down ? ", " : "");
-	if (has_down)
-		snprintf(text + length, CS_NODE_FANS_TEXT - length, "%d/%d/%d down", down[0],
-			 down[1], down[2]);
-	return text;
-}
-
-bool
-cs_node_wants_levels(const struct cs_node_price *price)
-{
-	return price->levels.time < price->flat.time / 10 * 9;
-}
-
-int
-cs_node_border(const struct cs_node_model *model, const struct cs_node_groups *shape, int most,
-	       enum cs_coll coll, size_t bytes)
-{
-	struct cs_node_price price;
-	int border = most + 1;
-	for (; border > 2; border--) {
-		cs_node_price(model, shape, border - 1, coll, bytes, &price);
-		if (!cs_node_wants_levels(&price))
-			break;
-	}
-	return border > most ? 0 : border;
 }
 
 int64_t

@@ -1,8 +1,8 @@
 /* Preloaded behind the library: the third MPI_Reduce by its PMPI name, which only leaders of nodes
  * make, is not made but fails. BROKEN_WIRE: "failure", MPI_ERR_OTHER without a word of a
  * truncation; "truncation", as later MPICH hands one down its trees; "status", as it tells a root
- * that gathers. "lanes": none of these, but the first communicator of lanes other than the leaders'
- * (of another color than 0) that MPI_Comm_split makes is refused, on rank 1 alone. The library asks
+ * that gathers. "lanes": none of these, but the first communicator of lanes beyond the first four
+ * (of color 4 or more) that MPI_Comm_split makes is refused, on rank 4 alone. The library asks
  * the MPI itself for its functions, so what stands in the way is dlsym. */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -35,7 +35,7 @@ comm_split(MPI_Comm comm, int color, int key, MPI_Comm *made)
 	static int calls;
 	int rank, result = PMPI_Comm_split(comm, color, key, made);
 	PMPI_Comm_rank(comm, &rank);
-	if (result != MPI_SUCCESS || !is("lanes") || color <= 0 || rank != 1 || ++calls != 1)
+	if (result != MPI_SUCCESS || !is("lanes") || color < 4 || rank != 4 || ++calls != 1)
 		return result;
 	PMPI_Comm_free(made);
 	return MPI_ERR_OTHER;

@@ -1,5 +1,5 @@
-/* comm/teams/make_lanes.c — the communicators of a team's lanes: the leaders' when the team is
- * made, further ones in the first call that wants them. */
+/* comm/teams/make_lanes.c — the communicators of a team's lanes: those that rules ask for when the
+ * team is made, further ones in the first call that wants them. */
 #include "comm/teams/make_team.h"
 
 #include "base/float_guard.h"
@@ -95,13 +95,11 @@ tell_refused(const struct cs_seat *seat, enum cs_trouble trouble)
 			  seat->team.lanes == 1 ? "" : "s");
 }
 
-/* All lanes up to the turn's are made at once, as they cost as much as one. */
 static void
-make_more(struct cs_seat *seat, int wanted)
+make_more(struct cs_seat *seat, int to)
 {
 	struct cs_team *team = &seat->team;
 	struct cs_group none = { .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
-	int to = wanted > team->turn ? wanted : team->turn;
 	bool is_in_lane = team->lane >= team->lanes && team->lane < to;
 	struct cs_group *group = is_in_lane ? &seat->leaders : &none;
 	enum cs_trouble trouble = make(seat, to, group);

@@ -155,11 +155,12 @@ split_leaders(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
 	cs_team_place_lanes(team);
-	team->lanes = 1;
-	return cs_team_split_lanes(communicator->comm, team, 0, 1, &communicator->seat->leaders);
+	team->lanes = cs_lanes_turn(team->shape.ppn_min); /* one split makes them all */
+	return cs_team_split_lanes(communicator->comm, team, 0, team->lanes,
+				   &communicator->seat->leaders);
 }
 
-/* Makes the leaders' lane, and agrees. If a node has one NUMA domain, and another one several, all
+/* Makes the first lanes, and agrees. If a node has one NUMA domain, and another one several, all
  * do as with one: leaders may then be other ranks than the nodes thought. */
 static enum cs_trouble
 make_leaders(struct cs_comm *communicator, enum cs_trouble trouble)
