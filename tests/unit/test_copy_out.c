@@ -86,7 +86,8 @@ run_calls(const struct setting *setting, const char *levels, size_t fan, size_t 
 	bool is_root = root >= 0 && !run->world.node_of[root];
 	int home = all->place[is_root ? run->world.local_of[root] : cs_team_leader(team)];
 	memset(&counted, 0, sizeof counted);
-	counted.mates = (size_t)(all->end[all->large][home] - all->first[all->large][home]);
+	if (all->large >= 0)
+		counted.mates = (size_t)(all->end[all->large][home] - all->first[all->large][home]);
 	counted.crew = setting->each ? crew : NULL;
 	crew_block(crew);
 	counted.crew = NULL;
