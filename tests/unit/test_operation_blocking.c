@@ -57,7 +57,40 @@ TEST(calls_of_any_size)
 		setting.calls += 4;
 		expect_right_blocking(&setting);
 	}
-	assert_true(run_lanes_made > 0);
+}
+
+static bool
+has_lanes(const struct cs_algorithm *algorithm)
+{
+	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+		if (!strcmp(algorithm->params[i].name, "lanes"))
+			return true;
+	return false;
+}
+
+/* Lanes that a team is without: each algorithm that uses some, until a call of it has made them. */
+TEST(lanes_are_made_by_calls_that_ask_for_more)
+{
+	static const int nodes[WORLD_MOST + 1] = { 4, 4, 4, 4 };
+	uint64_t seed = first_seed();
+	for (int i = 0; cs_algorithm_at(i); i++) {
+		const struct cs_algorithm *algorithm = cs_algorithm_at(i), *calls[8];
+		int before = run_lanes_made, left = 200;
+		for (size_t k = 0; k < COUNT(calls); k++)
+			calls[k] = algorithm;
+		while (has_lanes(algorithm) && run_lanes_made == before) {
+			struct setting setting = blocking(seed++, true);
+			memcpy(setting.sizes, nodes, sizeof nodes);
+			setting.cyclic = false;
+			setting.lanes = 3;
+			setting.algorithms = calls;
+			setting.calls = COUNT(calls);
+			expect_right_blocking(&setting);
+			if (!--left)
+				fail_msg("no call of %s %s has made lanes",
+					 cs_colls[algorithm->coll].name, algorithm->name);
+		}
+	}
 }
 
 /* Small calls at once and scripts follow each other, while some ranks have no turn as long as
