@@ -559,6 +559,8 @@ cs_play_create(struct cs_sim **made, struct cs_sim_call *call, const struct cs_a
 	sim->play = play;
 	sim->player = &player;
 	status = make(play);
+	if (status == CS_UNSUPPORTED)
+		*why = "too large: a slot has no room for an element of each rank";
 	if (status != CS_OK)
 		cs_sim_destroy(sim);
 	else

@@ -169,6 +169,7 @@ void cs_play_wake_node(struct cs_play *play, int node, bool is_active);
 
 /* At least `bytes` of zeros, of which only what is touched takes memory; NULL: no memory. */
 void *cs_play_zeros(size_t bytes);
+/* CS_UNSUPPORTED: blocks of so many ranks do not fit into a slot. */
 CS_CHECKED enum cs_status cs_play_make_teams(struct cs_play *play);
 /* A copy of memory of the rank's node, of which all its ranks ask for the same one in a run; all
  * but the first of them find it there. */

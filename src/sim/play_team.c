@@ -42,6 +42,19 @@ memory_shape(const struct cs_play *play)
 				       .yields = CS_WAIT_AWAKE, .streams = CS_SWITCH_OFF };
 }
 
+/* An element of each block fits, else the library leaves a call to the MPI
+ * (comm/calls/serve_reduce.c). */
+static bool
+has_room(const struct cs_play *play, const struct cs_node_shape *like)
+{
+	enum cs_coll coll = play->call->coll;
+	size_t room = like->slot_bytes;
+	if (play->shape.nodes > 1 && like->area_bytes < room)
+		room = like->area_bytes;
+	return (coll != CS_REDUCE_SCATTER && coll != CS_REDUCE_SCATTER_BLOCK) ||
+	       room / (size_t)play->shape.ranks >= CS_CALL_UNIT;
+}
+
 static enum cs_status
 place_ranks(struct cs_play *play)
 {
@@ -157,6 +170,8 @@ cs_play_make_teams(struct cs_play *play)
 		return status;
 	size_t ranks = (size_t)play->played, nodes = (size_t)play->played_nodes;
 	struct cs_node_shape like = memory_shape(play);
+	if (!has_room(play, &like))
+		return CS_UNSUPPORTED;
 	size_t bytes = cs_node_bytes(&like);
 	play->nodes = cs_room_take(nodes, sizeof *play->nodes, &sim->left);
 	play->windows = cs_room_take(nodes, sizeof *play->windows, &sim->left);

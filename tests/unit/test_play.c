@@ -308,6 +308,11 @@ TEST(what_cannot_be_played_says_so)
 	assert_non_null(strstr(played.why, "multicast"));
 	play(CS_BCAST, "binomial", &call, false, -1, &plain, NULL, &played);
 	assert_int_equal(played.status, CS_UNSUPPORTED);
+	/* As the library, whose rounds would be of no element. */
+	const struct cs_sim_call many = { .nodes = 2048, .ppn = 32, .bytes = 2 << 20 };
+	play(CS_REDUCE_SCATTER, "hier:pairwise", &many, false, -1, &plain, NULL, &played);
+	assert_int_equal(played.status, CS_UNSUPPORTED);
+	assert_non_null(strstr(played.why, "no room for an element"));
 }
 
 RUN_TESTS(NULL, NULL)
