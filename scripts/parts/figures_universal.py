@@ -124,9 +124,10 @@ reduce_scatter, whose elements have %d bytes: one for each rank at least), the s
 of ranks, as in the seed's figures; blocks of alltoallv are equal. "Flat" and "hierarchical" by one
 leader are plans. Several senders, and the one that they are compared with, are played (`--play`).
 Of rings and pairwise exchanges the ranks of one node, or played of four, stand for all (`--alike`).
-"%s": it does not fit into --memory %s. The seed's columns are its means and maxima at 32,768 cores
-of a Cray XE6 beside MPICH, over sizes that it only draws.""" % (PPN, ", ".join(sizes), ELEMENT,
-                                                                NOT_HELD, args.memory),
+"%s": it does not fit into --memory %s; of reduce_scatter, a slot has no room for an element of each
+rank, and the library would leave the call to the MPI. The seed's columns are its means and maxima
+at 32,768 cores of a Cray XE6 beside MPICH, over sizes that it only draws.""" % (
+    PPN, ", ".join(sizes), ELEMENT, NOT_HELD, args.memory),
             SETS, Table(
         "{model}, simulated: table 2.1, time of the flat plan over that of the hierarchical one:",
         ["call", "ranks", *((size, ratio_at(at, "flat", "hier")) for at, size in enumerate(sizes)),
