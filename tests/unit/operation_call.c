@@ -343,14 +343,16 @@ call_make(const struct world *world, const struct spec *spec, int rank, struct p
 	const struct cs_coll_info *info = &cs_colls[spec->coll];
 	bool is_root = rank == spec->root;
 	assert_true(spec->each <= CALL_ROOM && total_of(world, spec) * CALL_UNIT <= CALL_ROOM);
-	cs_call_init(&part->op.call, spec->coll, info->rooted ? spec->root : 0, spec->each);
+	bool is_wrong = spec->wrong_each && rank == spec->wrong;
+	size_t each = is_wrong ? spec->wrong_each : spec->each;
+	cs_call_init(&part->op.call, spec->coll, info->rooted ? spec->root : 0, each);
 	if (spec->coll == CS_BARRIER) {
 		part->op.call.bytes = 0;
 	} else if (info->reduces) {
 		make_reduction(world, spec, rank, part);
 	} else if (spec->coll == CS_BCAST) {
-		part->recv_bytes = spec->each;
-		part->recv = buffer(spec->each);
+		part->recv_bytes = each;
+		part->recv = buffer(each);
 		part->op.call.recv.base = part->recv;
 		if (is_root)
 			fill_block(spec, part->recv, rank, 0);
@@ -382,6 +384,8 @@ call_wrong(const struct world *world, const struct spec *spec, int rank, const s
 	if (!is_untouched(part->send, part->send_bytes, part->send_bytes + GUARD) ||
 	    !is_untouched(part->recv, part->recv_bytes, part->recv_bytes + GUARD))
 		return "writes behind a buffer";
+	if (spec->wrong_each && rank == spec->wrong)
+		return NULL;
 	if (part->op.node.outcome.bits & CS_OUTCOME_TRUNCATED)
 		return "is told of a truncation";
 	if (part->op.node.outcome.bits & CS_OUTCOME_STOPPED)

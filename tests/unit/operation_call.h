@@ -23,6 +23,8 @@ struct spec {
 	size_t params[CS_MAX_PARAMS + 1]; /* the last one is operation_refuse.c's */
 	int inner; /* of them the algorithm's between nodes */
 	size_t each; /* bytes of a block, or of the vector */
+	size_t wrong_each; /* of a broadcast, which rank `wrong` has in their place; 0: all agree */
+	int wrong;
 	size_t gap;  /* bytes between blocks of v-calls */
 	size_t sizes[WORLD_MOST][WORLD_MOST]; /* from, to: of v-calls */
 };

@@ -47,6 +47,8 @@ set(struct spec *spec, const char *name, size_t value)
 }
 
 static size_t hybrid_from = SIZE_MAX; /* as of the model */
+static size_t wrong_each;             /* 0: all ranks of a call agree */
+static int wrong;
 
 /* The levels of all nodes, whose ranks are dealt to groups as `text` says. */
 static void
@@ -80,6 +82,8 @@ run_calls(const struct setting *setting, const char *levels, size_t fan, size_t 
 		set(&run->specs[call], "senders", 1);
 		if (root >= 0)
 			run->specs[call].root = root;
+		run->specs[call].wrong = wrong;
+		run->specs[call].wrong_each = wrong_each;
 	}
 	const struct cs_team *team = &run->world.teams[0];
 	const struct cs_levels *all = &team->shape.levels;
@@ -174,6 +178,33 @@ TEST(by_size_it_is_the_hybrid_from_the_models_limit_on)
 			   EACH);
 	}
 	hybrid_from = SIZE_MAX;
+}
+
+/* A rank of a wrong program, which expects another size on the other side of the limit: it ends,
+ * and the others have what they would have. (A leader's size is that of its node.) */
+TEST(a_rank_that_disagrees_keeps_nobody)
+{
+	static const size_t each[] = { 3000, 20000, CHUNK }, others[] = { 1, 40, 700, 2999 };
+	const struct cs_algorithm *bcast = cs_algorithm_by_name(CS_BCAST, "hier:host");
+	for (size_t i = 0; i < 4; i++)
+		for (size_t k = 0; k < COUNT(each) * COUNT(others) * 2; k++) {
+			size_t less = others[k / COUNT(each) % COUNT(others)],
+			       own = each[k % COUNT(each)];
+			bool is_longer = k >= COUNT(each) * COUNT(others);
+			struct setting setting = setting_for(i, &bcast,
+							     is_longer ? own - less : own);
+			int nodes = cases[i].cyclic ? 2 : 1, ranks = cases[i].sizes[0];
+			hybrid_from = own - less + 1;
+			wrong_each = is_longer ? own : own - less;
+			for (int local = 1; local < ranks; local++) {
+				wrong = local * nodes;
+				run_calls(&setting, cases[i].levels, 2, CS_OUT_BY_SIZE, CHUNK, 0);
+				run_calls(&setting, cases[i].levels, 2, CS_OUT_BY_SIZE, CHUNK,
+					  cases[i].cyclic ? 1 : ranks);
+			}
+		}
+	hybrid_from = SIZE_MAX;
+	wrong_each = 0;
 }
 
 /* In one round, whose order is that of nodes, and in several. */

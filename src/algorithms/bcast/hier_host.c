@@ -327,9 +327,7 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes, size_t wanted
 		cs_hier_share(op, call->recv.base, call->bytes, !several->is_root_node);
 	cs_copy_out_begin(op, out, call->bytes, several->chunk,
 			  several->is_root_node ? several->root_local : cs_team_leader(team));
-	const struct cs_hybrid *hybrid = several->hier.hybrid;
-	several->hier.needs_line = several->is_root || several->hier.drives ||
-				   (hybrid && hybrid->is_read);
+	several->hier.needs_line = several->is_root || several->hier.drives;
 }
 
 /* Parameters. */

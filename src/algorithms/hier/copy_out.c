@@ -19,42 +19,86 @@ cs_copy_out_by_host(struct cs_op *op, int root, char *from, char *to, size_t byt
 
 /* --- hybrid ----------------------------------------------------------------------------------- */
 
-/* Has the node levels, and the call no more pieces than there are steps? */
-static bool
-is_hybrid(struct cs_op *op, size_t out, size_t bytes, uint64_t pieces)
+/* Vectors that may come in the lines of a tree are never for it. */
+static size_t
+least_of(const struct cs_op *op, size_t out)
 {
 	const struct cs_levels *levels = &op->team->shape.levels;
-	bool is_wanted = out == CS_OUT_HYBRID ||
-			 (out == CS_OUT_BY_SIZE && bytes >= levels->hybrid_from);
-	return cs_relay_is_of_use(levels) && is_wanted && bytes &&
-	       !(op->node.extras & (CS_OP_NONBLOCKING | CS_OP_SENDERS)) &&
-	       cs_hier_of(op)->rounds <= CS_MOST_STEPS / (3 + pieces);
+	size_t least = out == CS_OUT_HYBRID ? 0
+		       : out == CS_OUT_BY_SIZE ? levels->hybrid_from : SIZE_MAX;
+	return least > CS_SMALL ? least : CS_SMALL + 1;
 }
 
 void
 cs_copy_out_begin(struct cs_op *op, size_t out, size_t bytes, size_t limit, int home)
 {
 	struct cs_hier *hier = cs_hier_of(op);
+	uint64_t pieces = cs_chunks_rounds(limit, cs_node_bcast_piece(&op->team->node));
+	size_t least = least_of(op, out);
+	if (least == SIZE_MAX || !cs_relay_is_of_use(&op->team->shape.levels) ||
+	    op->node.extras & (CS_OP_NONBLOCKING | CS_OP_SENDERS) ||
+	    hier->rounds > CS_MOST_STEPS / (3 + pieces))
+		return;
+	hier->pieces = (unsigned)pieces;
+	hier->hybrid = cs_op_memory(op, CS_OP_HYBRID, sizeof *hier->hybrid);
+	*hier->hybrid = (struct cs_hybrid){ .home = home, .least = least, .limit = limit,
+					    .bytes = bytes };
+}
+
+/* Takes the rank's place in the tree of rings; false: it copies out as usual. */
+static bool
+take_place(struct cs_op *op)
+{
+	struct cs_hybrid *hybrid = cs_hier_of(op)->hybrid;
 	const struct cs_node *node = &op->team->node;
 	const struct cs_levels *levels = &op->team->shape.levels;
+	int self = levels->place[node->shape.local], home = levels->place[hybrid->home];
+	const int *first = levels->first[levels->large];
+	int from = cs_relay_source(levels, self, home, levels->hybrid_fan, &hybrid->is_read);
+	if (first[self] == first[home] || (from == hybrid->home && !hybrid->is_read))
+		return false;
 	size_t chunk = cs_node_bcast_piece(node);
-	uint64_t pieces = cs_chunks_rounds(limit, chunk);
-	if (!is_hybrid(op, out, bytes, pieces))
-		return;
-	int self = levels->place[node->shape.local], large = levels->large;
-	bool is_read;
-	int from = cs_relay_source(levels, self, levels->place[home], levels->hybrid_fan, &is_read);
-	bool is_home = levels->first[large][self] == levels->first[large][levels->place[home]];
-	hier->pieces = (unsigned)pieces;
-	if (is_home || (from == home && !is_read))
-		return; /* as usual */
-	hier->hybrid = cs_op_memory(op, CS_OP_HYBRID, sizeof *hier->hybrid);
-	*hier->hybrid = (struct cs_hybrid){
-		.from = from == home ? -1 : from, .is_read = is_read,
-		.post = { .way = CS_POST_RING, .chunk = chunk, .rounds = CS_USES_UNKNOWN,
-			  .bytes = bytes, .pieces = cs_post_pieces(node, chunk) } };
-	if (is_read)
-		cs_post_reserve(&op->node, &hier->hybrid->post, false);
+	hybrid->from = from == hybrid->home ? -1 : from;
+	hybrid->post = (struct cs_post){ .way = CS_POST_RING, .chunk = chunk,
+					 .rounds = CS_USES_UNKNOWN, .bytes = hybrid->bytes,
+					 .pieces = cs_post_pieces(node, chunk) };
+	if (hybrid->is_read)
+		cs_post_reserve(&op->node, &hybrid->post, false);
+	return true;
+}
+
+enum cs_status
+cs_copy_out_decide(struct cs_op *op, const struct cs_hier_round *round)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	struct cs_hybrid *hybrid = hier->hybrid;
+	bool by_tree = hier->by_tree & CS_HIER_HEAR;
+	uint64_t step = round->arrived;
+	hybrid->told = hybrid->bytes;
+	if (by_tree) {
+		hybrid->told = hier->tree->stride;
+	} else if (hybrid->home != op->team->node.shape.local) {
+		if (hier->kind->source)
+			(void)hier->kind->source(op, round, hier->first_lane, &step);
+		const struct cs_line *line = cs_node_look(&op->node, hybrid->home, step);
+		if (!line)
+			return CS_AGAIN;
+		hybrid->told = cs_line_bytes(line);
+	}
+	hybrid->is_decided = true;
+	if (hybrid->told < hybrid->least || !take_place(op))
+		hier->hybrid = NULL;
+	else if (by_tree && hier->kind->compare) /* else with the line, or by `take` */
+		cs_node_bcast_compare(&op->node, &op->call, hybrid->told);
+	return CS_OK;
+}
+
+/* Bytes of the round that are passed on: as they were told, where this rank has others. */
+static size_t
+told_of(const struct cs_hybrid *hybrid, const struct cs_hier_round *round)
+{
+	return hybrid->told == hybrid->bytes ? round->count
+	       : cs_chunks_bytes(hybrid->told, hybrid->limit, round->index);
 }
 
 /* A piece in the ring of the rank that is read, or `area`; NULL: not there yet. */
@@ -71,14 +115,15 @@ find(struct cs_op *op, const struct cs_hybrid *hybrid, const char *area, uint64_
 	return line ? area : NULL;
 }
 
-/* Passes on, and takes, the piece at hand. */
+/* Passes on, and takes, the piece at hand of `count` bytes. */
 static enum cs_status
-pass_on(struct cs_op *op, const struct cs_hier_round *round, uint64_t step)
+pass_on(struct cs_op *op, const struct cs_hier_round *round, size_t count, uint64_t step)
 {
 	struct cs_hybrid *hybrid = cs_hier_of(op)->hybrid;
 	struct cs_post *post = &hybrid->post;
 	size_t at = hybrid->piece * post->chunk,
-	       bytes = cs_chunks_bytes(round->count, post->chunk, hybrid->piece);
+	       bytes = cs_chunks_bytes(count, post->chunk, hybrid->piece),
+	       own = at < round->count ? round->count - at : 0;
 	const char *from = find(op, hybrid, round->area[0] + at, step);
 	if (!from)
 		return CS_AGAIN;
@@ -90,10 +135,22 @@ pass_on(struct cs_op *op, const struct cs_hier_round *round, uint64_t step)
 		cs_post_publish_step(&op->node, post, step);
 		from = room;
 	}
-	cs_hier_of(op)->kind->take_part(op, round, from, at, bytes);
+	cs_hier_of(op)->kind->take_part(op, round, from, at, own < bytes ? own : bytes);
 	hybrid->read++;
 	cs_node_done(&op->node, step);
 	return CS_OK;
+}
+
+/* The line in which the ring's pieces are told: the tree's, if that has told of the round. */
+static struct cs_line *
+line_of(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	if (!hier->line && hier->by_tree)
+		hier->line = hier->tree->line;
+	if (!hier->line)
+		hier->line = cs_node_try_line(&op->node);
+	return hier->line;
 }
 
 enum cs_status
@@ -102,16 +159,18 @@ cs_copy_out_take(struct cs_op *op, const struct cs_hier_round *round)
 	struct cs_hier *hier = cs_hier_of(op);
 	struct cs_hybrid *hybrid = hier->hybrid;
 	struct cs_post *post = &hybrid->post;
+	size_t count = told_of(hybrid, round);
 	uint64_t before = round->arrived + hier->kind->shares,
-		 pieces = cs_chunks_rounds(round->count, post->chunk);
+		 pieces = cs_chunks_rounds(count, post->chunk);
 	hybrid->has_come = true;
 	if (hybrid->is_read) {
-		post->line = hier->line;
+		if (!(post->line = line_of(op)))
+			return CS_AGAIN;
 		post->line->slot = post->number;
 		post->line->word[0] = hybrid->is_there ? 0 : CS_HIER_RING;
 	}
 	for (; !hybrid->is_there && hybrid->piece < pieces; hybrid->piece++)
-		if (pass_on(op, round, before + hybrid->piece + 1) == CS_AGAIN)
+		if (pass_on(op, round, count, before + hybrid->piece + 1) == CS_AGAIN)
 			return CS_AGAIN;
 	/* The round's last step: of no piece, and of those that a reader expects beyond. */
 	if (hybrid->is_read)

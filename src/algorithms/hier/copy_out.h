@@ -38,22 +38,32 @@ cs_copy_out_is_by_host(const struct cs_op *op, size_t out)
 /* Broadcasts `bytes` from `from` of local rank `root`, whose data is there, to `to` of all. */
 void cs_copy_out_by_host(struct cs_op *op, int root, char *from, char *to, size_t bytes);
 
-/* A rank's part of the hybrid. */
+/* A rank's part of the hybrid. But for `bytes` all local ranks have the same above the line. */
 struct cs_hybrid {
+	int home;             /* local rank that fills the area, or leads those that do */
+	size_t least;         /* bytes, as `home` tells them, from which it is the copy-out */
+	size_t limit, bytes;  /* bytes of a round, at most; of the call, as this rank has them */
+	bool is_decided;
+	/* --- */
 	int from;             /* local rank whose ring is read; -1: the area */
 	bool is_read;         /* other ranks read the own ring */
 	bool is_there;        /* the result is, without this rank's copy; others read the area */
 	bool has_come;        /* the round, to the area */
+	size_t told;          /* bytes of the call, as the node's home has them */
 	uint64_t piece, read; /* next one of the round; of the call */
 	struct cs_post post;
 };
 
-/* Begins the hybrid, if `out` and the node's levels want it for a call of `bytes`, which is not
- * non-blocking and has no senders; after the start. A round has at most `limit` bytes, the same on
- * all local ranks; local rank `home` fills the area, or leads those that do. */
+/* After the start: the copy-out may be the hybrid, if `out` and the node's levels want it, in a
+ * call that is not non-blocking and has no senders. A round has at most `limit` bytes, the same on
+ * all local ranks; local rank `home` fills the area, or leads those that do. The call's `bytes`
+ * decide as `home` has told them, in its line's bytes or along the tree, so that ranks of a wrong
+ * program, which differ in them, decide alike. */
 void cs_copy_out_begin(struct cs_op *op, size_t out, size_t bytes, size_t limit, int home);
 
 struct cs_hier_round;
+/* Part of a phase: decides, when the first round has come. */
+enum cs_status cs_copy_out_decide(struct cs_op *op, const struct cs_hier_round *round);
 /* Part of a phase: passes on and takes a round that has come. */
 enum cs_status cs_copy_out_take(struct cs_op *op, const struct cs_hier_round *round);
 

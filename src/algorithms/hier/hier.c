@@ -300,8 +300,7 @@ plant(struct cs_op *op)
 	hier->tree = cs_op_memory(op, CS_OP_TREE, sizeof *hier->tree);
 	cs_tree_begin(hier->tree, &shape->levels, CS_TREE_ALIKE, shape->local,
 		      op->team->lane_local[hier->first_lane], 0);
-	hier->by_tree = hier->kind->grow(op, hier->tree) &
-			~(hier->pieces ? (unsigned)CS_HIER_HEAR : 0);
+	hier->by_tree = hier->kind->grow(op, hier->tree);
 }
 
 /* Lays the round out, and takes its slots of the area. */
@@ -517,6 +516,9 @@ cs_hier_take(struct cs_op *op)
 	bool by_tree = hier->by_tree & CS_HIER_HEAR;
 	if (by_tree && !hear(op, round))
 		return CS_AGAIN;
+	if (hybrid && !hybrid->is_decided && cs_copy_out_decide(op, round) == CS_AGAIN)
+		return CS_AGAIN;
+	hybrid = hier->hybrid;
 	if (hier->is_led && !is_leader && take_by_leader(op, round, &is_taken) == CS_AGAIN)
 		return CS_AGAIN;
 	if (hybrid && is_taken)
@@ -541,14 +543,15 @@ cs_hier_next(struct cs_op *op)
 	const struct cs_hier_round *taken = cs_hier_taken(hier);
 	if (cs_hier_is_brought(hier))
 		hier->step = cs_hier_now(hier)->arrived + hier->kind->shares + hier->pieces;
-	if (hier->pieces)
-		cs_node_done(&op->node, hier->step); /* for the rings of others */
 	if (taken && areas_of(op))
 		cs_node_area_done(&op->node, taken->room, (uint64_t)areas_of(op));
-	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag)
+	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag) {
 		op->phase = hier->again;
-	else
+		if (hier->pieces)
+			cs_node_done(&op->node, hier->step); /* for the rings of others */
+	} else {
 		cs_node_end(&op->node);
+	}
 	return CS_OK;
 }
 

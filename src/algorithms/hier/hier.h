@@ -108,10 +108,11 @@ struct cs_hier {
 	int next;             /* lane or local rank that is looked at next */
 	int area;             /* areas taken of the round at hand */
 	unsigned by_tree;     /* CS_HIER_ bits of the round at hand */
-	unsigned pieces;      /* steps of the hybrid copy-out behind those of a round; 0: it is
-			       * another one */
+	unsigned pieces;      /* steps of the copy-out behind those of a round, where it may be the
+			       * hybrid; 0: it may not */
 	struct cs_tree *tree; /* with one of them */
-	struct cs_hybrid *hybrid; /* this rank's part; NULL: it copies out as usual */
+	struct cs_hybrid *hybrid; /* this rank's part, once that is decided; NULL: it copies out as
+				   * usual */
 	cs_phase *const *again; /* the first phase of each round */
 	struct cs_hier_round last[1 + CS_HIER_LAG];
 };

@@ -232,6 +232,26 @@ between(struct cs_op *op, struct cs_hier_round *round)
 	cs_between_allgatherv(op, round->area[0], several->lane_bytes, several->lane_at);
 }
 
+/* All hear the leader's size with what it tells, unless that may be small data. */
+static unsigned
+grow(struct cs_op *op, struct cs_tree *tree)
+{
+	tree->sizes = CS_TREE_VECTOR;
+	tree->each = tree->stride = 0;
+	return cs_hier_grow(op, tree);
+}
+
+static void
+tell(struct cs_op *op, struct cs_line *line)
+{
+	struct several *several = several_of(op);
+	size_t bytes = total(op);
+	if (several->hier.by_tree)
+		several->hier.tree->stride = bytes > CS_SMALL ? bytes : 0;
+	else
+		cs_line_say(&op->node, line, bytes);
+}
+
 /* Node 0's part, and what follows it, then what is before it. */
 static void
 take_whole(struct cs_op *op, const char *from, size_t at, size_t bytes)
@@ -314,7 +334,7 @@ write_round(struct cs_op *op, const struct cs_hier_round *round)
 }
 
 static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
-						    .grow = cs_hier_grow, .between = between,
+						    .grow = grow, .between = between, .tell = tell,
 						    .take = take, .take_part = take_part,
 						    .shares = true, .write = write_round };
 
