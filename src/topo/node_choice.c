@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #define FEW 16 /* ranks up to which a copy-out is flat */
-#define SHORTEST 4096 /* bytes of a hybrid copy-out */
+#define SHORTEST 8192 /* bytes of a hybrid copy-out */
 #define LONGEST ((size_t)64 << 20)
 
 bool

@@ -40,7 +40,7 @@ void cs_node_price(const struct cs_node_model *model, const struct cs_node_group
  * flat by all at once, `levels` along a tree of groups by chunks. */
 void cs_node_price_copy_out(const struct cs_node_model *model, const struct cs_node_groups *shape,
 			    int ranks, size_t bytes, struct cs_node_price *price);
-/* The fewest bytes, of at least 4 KiB, from which on the tree is wanted for all, and its fan-out
+/* The fewest bytes, of at least 8 KiB, from which on the tree is wanted for all, and its fan-out
  * there. SIZE_MAX: none, with up to 16 ranks, or groups of one rank. */
 size_t cs_node_hybrid_from(const struct cs_node_model *model, const struct cs_node_groups *shape,
 			   int ranks, size_t *fan);

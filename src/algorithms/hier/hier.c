@@ -24,7 +24,8 @@ end_older(const struct cs_op *op)
 {
 	const struct cs_team *team = op->team;
 	const struct cs_node_shape *shape = &team->node.shape;
-	struct cs_wait wait = { .polls = shape->spin, .yields = shape->yields, .nap_ns = NAP_NS };
+	struct cs_wait wait = { .polls = shape->spin, .yields = shape->yields, .nap_ns = NAP_NS,
+				.call = &op->node };
 	bool has_begun = op->node.extras & CS_OP_GOES_ON;
 	while (team->node.under_way > has_begun) {
 		team->host->progress();
@@ -39,8 +40,11 @@ cs_hier_lanes(struct cs_op *op, size_t wanted)
 	int lanes = cs_team_lanes(team, wanted);
 	if (lanes > team->lanes && team->host->make_lanes &&
 	    !(op->node.extras & CS_OP_NONBLOCKING)) {
+		const void *outer = cs_wait_call;
 		end_older(op);
+		cs_wait_call = &op->node; /* waits in the MPI are for this call */
 		team->host->make_lanes(team->everyone, lanes);
+		cs_wait_call = outer;
 		op->node.extras |= CS_OP_MADE_LANES;
 	}
 	return lanes < team->lanes ? lanes : team->lanes;

@@ -194,7 +194,7 @@ int
 cs_host_wait(MPI_Request *request, size_t polls)
 {
 	struct cs_wait wait = { .eager = polls, .polls = polls, .yields = CS_WAIT_AWAKE,
-				.call = polls ? cs_wait_call : NULL };
+				.call = cs_wait_call };
 	int result, is_over = 0;
 	while ((result = cs_pmpi.Test(request, &is_over, MPI_STATUS_IGNORE)) == MPI_SUCCESS &&
 	       !is_over)

@@ -1,5 +1,5 @@
-/* comm/teams/make_lanes.c — the communicators of a team's lanes: those that rules ask for when the
- * team is made, further ones in the first call that wants them. */
+/* comm/teams/make_lanes.c — the communicators of a team's lanes: the first ones when the team is
+ * made, further ones in the first call that wants them. */
 #include "comm/teams/make_team.h"
 
 #include "base/float_guard.h"
@@ -59,7 +59,7 @@ cs_team_split_lanes(MPI_Comm comm, const struct cs_team *team, int from, int to,
 	return group->ints ? CS_TROUBLE_NONE : CS_TROUBLE_NO_MEMORY;
 }
 
-/* Makes lanes `from` to `to`; all ranks have theirs, or none has. */
+/* Makes the lanes from those that there are up to `to`; all ranks have theirs, or none has. */
 static enum cs_trouble
 make(const struct cs_seat *seat, int to, struct cs_group *group)
 {
@@ -77,7 +77,7 @@ make(const struct cs_seat *seat, int to, struct cs_group *group)
 	if (trouble != CS_TROUBLE_NONE || !seat->selection.facts.by_thread)
 		return trouble;
 	return cs_team_agree_on(comm, cs_rdma_connect_lane(group) ? CS_TROUBLE_NONE
-								  : CS_TROUBLE_NO_COMM);
+								  : CS_TROUBLE_NO_WIRE);
 }
 
 static void

@@ -39,6 +39,7 @@ static const char *const troubles[CS_TROUBLES] = {
 	[CS_TROUBLE_NO_ATTACH] = "shared memory of another process could not be attached",
 	[CS_TROUBLE_NO_SHARE] = CS_GROUPS_ARE_MANY,
 	[CS_TROUBLE_NO_COMM] = CS_GROUP_WAS_REFUSED,
+	[CS_TROUBLE_NO_WIRE] = "a lane cannot be connected by verbs",
 	[CS_TROUBLE_MIGHT_HANG] = CS_GROUP_MIGHT_HANG,
 	[CS_TROUBLE_NO_MEMORY] = "out of memory",
 	[CS_TROUBLE_DISABLED] = "disabled by COLLSHIM_DISABLE",
@@ -396,7 +397,8 @@ find_way(struct cs_comm *communicator)
 		heard.trouble = CS_TROUBLE_NO_COMM;
 	else if (!heard.is_alike)
 		heard.trouble = CS_TROUBLE_NOT_ALIKE;
-	else if (heard.trouble == CS_TROUBLE_NONE && !heard.is_one_node)
+	else if (heard.trouble == CS_TROUBLE_NONE && !heard.is_one_node &&
+		 heard.split != CS_SPLIT_MAY)
 		heard.trouble = splitting_troubles[heard.split];
 	else if (heard.trouble == CS_TROUBLE_NONE && !heard.name &&
 		 communicator->calls < heard.until)
