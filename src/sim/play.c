@@ -453,8 +453,7 @@ judge(struct cs_sim *sim)
 		const struct cs_play_rank *rank = &play->ranks[number];
 		const struct cs_awaited *awaited = &rank->op.node.awaited;
 		if (rank->state == CS_PLAY_WAITS)
-			cs_sim_complain(sim, "%srank %d waits for ever for %s",
-					sim->alike ? "its nodes are not alike: " : "", number,
+			cs_sim_complain(sim, "rank %d waits for ever for %s", number,
 					awaited->local >= 0 ? "a line of its node"
 					: awaited->local == CS_AWAITS_MESSAGE
 						? "a message" : "a word of its node");

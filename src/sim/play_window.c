@@ -66,7 +66,7 @@ void
 cs_play_land(struct cs_sim *sim, const struct cs_event *event)
 {
 	struct cs_play *play = cs_play_of(sim);
-	struct cs_play_rank *rank = &play->ranks[event->from];
+	struct cs_play_rank *rank = cs_play_twin(play, event->from);
 	struct cs_play_message *message = &rank->messages[event->request];
 	int node = play->shape.node_of[event->to];
 	const struct cs_rma_window *like = &rank->window->window;

@@ -36,6 +36,7 @@ struct cs_sim;
 
 struct cs_sim_result {
 	char text[200];  /* what is wrong; empty if nothing is */
+	bool is_unlike;  /* of ranks that stand for others (cs_sim_set_alike) */
 	int64_t time;    /* ps: the last rank's end */
 	uint64_t messages, bytes;             /* of all ranks */
 	uint64_t inter_messages, inter_bytes; /* those between nodes */

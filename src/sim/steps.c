@@ -38,10 +38,14 @@ void
 cs_sim_complain(struct cs_sim *sim, const char *format, ...)
 {
 	va_list arguments;
+	struct cs_sim_result *result = sim->result;
 	if (sim->status != CS_OK)
 		return;
+	result->is_unlike = sim->alike;
+	int length = snprintf(result->text, sizeof result->text, "%s",
+			      sim->alike ? "its nodes are not alike: " : "");
 	va_start(arguments, format);
-	vsnprintf(sim->result->text, sizeof sim->result->text, format, arguments);
+	vsnprintf(result->text + length, sizeof result->text - (size_t)length, format, arguments);
 	va_end(arguments);
 	sim->status = CS_BAD_INPUT;
 }

@@ -235,7 +235,7 @@ print_copy_out(const struct table *table)
 	cs_node_price_copy_out(&table->model, &table->groups, ranks, (size_t)1 << 20, &price);
 	fprintf(table->out, "copy-out over several nodes, %d ranks, 1M: copies %.1f us", ranks,
 		(double)price.flat.time * 1e-6);
-	if (price.levels.time < CS_NODE_NEVER)
+	if (price.levels.time < CS_NODE_NEVER && table->groups.ranks > 1)
 		fprintf(table->out, ", hybrid %.1f", (double)price.levels.time * 1e-6);
 	fprintf(table->out, "; hybrid %s%s\n", from < SIZE_MAX ? "from " : "never",
 		from < SIZE_MAX ? cs_bytes_text(number, from) : "");

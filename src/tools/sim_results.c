@@ -131,6 +131,10 @@ cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 		*why = texts[status];
 		return CS_TOOL_WRONG_USE;
 	}
+	if (result->is_unlike) {
+		*why = result->text;
+		return CS_TOOL_WRONG_USE;
+	}
 	fprintf(stderr, "collshim-sim: %s:%s: %s\n", cs_colls[algorithm->coll].name,
 		algorithm->name, result->text);
 	return CS_TOOL_CANNOT;
