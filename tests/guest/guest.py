@@ -974,7 +974,7 @@ def start_of_a_persistent_call_costs_a_third_of_the_first_at_most(args):
         expect(100 < cost["start8"] <= cost["init8"] / 3, f"{mpi}: a start costs {cost}")
 
 
-TRIED_CALLS = 20000
+TRIED_CALLS = 50000
 
 
 @claim
