@@ -93,8 +93,11 @@ cs_serve_tried(struct cs_serving *serving, uint64_t arrived_ns, uint64_t left_ns
 	 * some rank may not come. */
 	bool may_be_dry = serving->op.call.reduction.kind & CS_KIND_OPERATION &&
 			  !(serving->op.node.outcome.bits & CS_OUTCOME_STOPPED);
-	if (way && may_be_dry)
+	if (way && may_be_dry) {
+		cs_icalls_occupy(serving);
 		call_dry(serving, way);
-	else
+		cs_serving_fini(serving);
+	} else {
 		cs_trials_note(selection, &serving->op, arrived_ns, left_ns, is_valid && !way);
+	}
 }

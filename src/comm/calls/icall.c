@@ -291,6 +291,18 @@ occupy(struct cs_serving *serving)
 }
 
 void
+cs_icalls_occupy(struct cs_serving *serving)
+{
+	struct cs_icalls *icalls = serving->communicator->icalls;
+	if (!cs_icalls_are_threaded || !icalls)
+		return;
+	pthread_mutex_lock(&cs_icalls_lock);
+	if (icalls->open)
+		occupy(serving);
+	pthread_mutex_unlock(&cs_icalls_lock);
+}
+
+void
 cs_icalls_release(struct cs_serving *serving)
 {
 	pthread_mutex_lock(&cs_icalls_lock);

@@ -75,6 +75,8 @@ extern _Atomic unsigned cs_icalls_failed;
  * threads from stepping its calls until cs_icalls_release. False if it has no team. */
 bool cs_icalls_begin_all(struct cs_serving *serving);
 void cs_icalls_release(struct cs_serving *serving);
+/* The same for an operation after a blocking call's end (a dry call), until cs_serving_fini. */
+void cs_icalls_occupy(struct cs_serving *serving);
 /* A wait for requests of the host, zero turns of which are over. */
 struct cs_wait cs_icalls_patience(void);
 
