@@ -149,9 +149,12 @@ free_nothing(void *extra)
 
 typedef int registration(int (*function)(void));
 
+#define TESTS 100 /* until a registered function is called */
+
 /* Registers on_progress if the MPI calls a registered function when it tests a generalized request.
  * libopen-pal may be there without being this MPI's: a wrapper of the standard ABI may have another
- * one. */
+ * one. One test might miss it: Open MPI moves the functions in its list, without a lock, when
+ * another thread takes one off, as its non-blocking collectives do at their end. */
 static bool
 hook(void)
 {
@@ -162,7 +165,8 @@ hook(void)
 	if (!add || !remove || add(note_progress))
 		return false;
 	if (cs_pmpi.Grequest_start(query, free_nothing, cancel, NULL, &request) == MPI_SUCCESS) {
-		cs_pmpi.Test(&request, &flag, MPI_STATUS_IGNORE);
+		for (int i = 0; i < TESTS && !is_progressed; i++)
+			cs_pmpi.Test(&request, &flag, MPI_STATUS_IGNORE);
 		cs_pmpi.Grequest_complete(request);
 		cs_pmpi.Wait(&request, MPI_STATUS_IGNORE);
 	}
