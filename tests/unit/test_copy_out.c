@@ -184,7 +184,7 @@ TEST(by_size_it_is_the_hybrid_from_the_models_limit_on)
  * and the others have what they would have. (A leader's size is that of its node.) */
 TEST(a_rank_that_disagrees_keeps_nobody)
 {
-	static const size_t each[] = { 3000, 20000, CHUNK }, others[] = { 1, 40, 700, 2999 };
+	static const size_t each[] = { 4100, 20000, CHUNK }, others[] = { 1, 40, 700, 4000 };
 	const struct cs_algorithm *bcast = cs_algorithm_by_name(CS_BCAST, "hier:host");
 	for (size_t i = 0; i < 4; i++)
 		for (size_t k = 0; k < COUNT(each) * COUNT(others) * 2; k++) {

@@ -41,8 +41,7 @@ cs_copy_out_begin(struct cs_op *op, size_t out, size_t bytes, size_t limit, int 
 		return;
 	hier->pieces = (unsigned)pieces;
 	hier->hybrid = cs_op_memory(op, CS_OP_HYBRID, sizeof *hier->hybrid);
-	*hier->hybrid = (struct cs_hybrid){ .home = home, .least = least, .limit = limit,
-					    .bytes = bytes };
+	*hier->hybrid = (struct cs_hybrid){ .home = home, .least = least, .bytes = bytes };
 }
 
 /* Takes the rank's place in the tree of rings; false: it copies out as usual. */
@@ -93,14 +92,6 @@ cs_copy_out_decide(struct cs_op *op, const struct cs_hier_round *round)
 	return CS_OK;
 }
 
-/* Bytes of the round that are passed on: as they were told, where this rank has others. */
-static size_t
-told_of(const struct cs_hybrid *hybrid, const struct cs_hier_round *round)
-{
-	return hybrid->told == hybrid->bytes ? round->count
-	       : cs_chunks_bytes(hybrid->told, hybrid->limit, round->index);
-}
-
 /* A piece in the ring of the rank that is read, or `area`; NULL: not there yet. */
 static const char *
 find(struct cs_op *op, const struct cs_hybrid *hybrid, const char *area, uint64_t step)
@@ -115,15 +106,14 @@ find(struct cs_op *op, const struct cs_hybrid *hybrid, const char *area, uint64_
 	return line ? area : NULL;
 }
 
-/* Passes on, and takes, the piece at hand of `count` bytes. */
+/* Passes on, and takes, the piece at hand. */
 static enum cs_status
-pass_on(struct cs_op *op, const struct cs_hier_round *round, size_t count, uint64_t step)
+pass_on(struct cs_op *op, const struct cs_hier_round *round, uint64_t step)
 {
 	struct cs_hybrid *hybrid = cs_hier_of(op)->hybrid;
 	struct cs_post *post = &hybrid->post;
 	size_t at = hybrid->piece * post->chunk,
-	       bytes = cs_chunks_bytes(count, post->chunk, hybrid->piece),
-	       own = at < round->count ? round->count - at : 0;
+	       bytes = cs_chunks_bytes(round->count, post->chunk, hybrid->piece);
 	const char *from = find(op, hybrid, round->area[0] + at, step);
 	if (!from)
 		return CS_AGAIN;
@@ -135,7 +125,7 @@ pass_on(struct cs_op *op, const struct cs_hier_round *round, size_t count, uint6
 		cs_post_publish_step(&op->node, post, step);
 		from = room;
 	}
-	cs_hier_of(op)->kind->take_part(op, round, from, at, own < bytes ? own : bytes);
+	cs_hier_of(op)->kind->take_part(op, round, from, at, bytes);
 	hybrid->read++;
 	cs_node_done(&op->node, step);
 	return CS_OK;
@@ -159,19 +149,23 @@ cs_copy_out_take(struct cs_op *op, const struct cs_hier_round *round)
 	struct cs_hier *hier = cs_hier_of(op);
 	struct cs_hybrid *hybrid = hier->hybrid;
 	struct cs_post *post = &hybrid->post;
-	size_t count = told_of(hybrid, round);
 	uint64_t before = round->arrived + hier->kind->shares,
-		 pieces = cs_chunks_rounds(count, post->chunk);
+		 pieces = cs_chunks_rounds(round->count, post->chunk);
+	/* Another size may be in another slot of the area: this rank's own look at that is its own
+	 * matter. */
+	bool passes = !hybrid->is_there && hybrid->told == hybrid->bytes;
 	hybrid->has_come = true;
 	if (hybrid->is_read) {
 		if (!(post->line = line_of(op)))
 			return CS_AGAIN;
 		post->line->slot = post->number;
-		post->line->word[0] = hybrid->is_there ? 0 : CS_HIER_RING;
+		post->line->word[0] = passes ? CS_HIER_RING : 0;
 	}
-	for (; !hybrid->is_there && hybrid->piece < pieces; hybrid->piece++)
-		if (pass_on(op, round, count, before + hybrid->piece + 1) == CS_AGAIN)
+	for (; passes && hybrid->piece < pieces; hybrid->piece++)
+		if (pass_on(op, round, before + hybrid->piece + 1) == CS_AGAIN)
 			return CS_AGAIN;
+	if (!passes && !hybrid->is_there)
+		hier->kind->take_part(op, round, round->area[0], 0, round->count);
 	/* The round's last step: of no piece, and of those that a reader expects beyond. */
 	if (hybrid->is_read)
 		cs_node_publish(&op->node, post->line, before + hier->pieces);

@@ -42,7 +42,7 @@ void cs_copy_out_by_host(struct cs_op *op, int root, char *from, char *to, size_
 struct cs_hybrid {
 	int home;             /* local rank that fills the area, or leads those that do */
 	size_t least;         /* bytes, as `home` tells them, from which it is the copy-out */
-	size_t limit, bytes;  /* bytes of a round, at most; of the call, as this rank has them */
+	size_t bytes;         /* of the call, as this rank has them; others: nothing is passed on */
 	bool is_decided;
 	/* --- */
 	int from;             /* local rank whose ring is read; -1: the area */
