@@ -43,17 +43,18 @@ call_dry(struct cs_serving *serving, struct cs_cached_choice *way)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct cs_selection *selection = &communicator->seat->selection;
-	struct cs_op dry;
-	dry.node.outcome = (struct cs_outcome){ 0 };
-	dry.node.extras = 0;
-	cs_op_join(&dry, selection->team, cs_serve_reduction_signature(&serving->op.call));
-	dry.call = serving->op.call;
-	struct cs_call *call = &dry.call;
+	struct cs_serving one; /* so that a long wait is told as a call's (comm/calls/stall.c) */
+	struct cs_op *dry = &one.op;
+	cs_serving_init(&one, communicator);
+	dry->node.outcome = (struct cs_outcome){ 0 };
+	cs_op_join(dry, selection->team, cs_serve_reduction_signature(&serving->op.call));
+	dry->call = serving->op.call;
+	struct cs_call *call = &dry->call;
 	size_t ints = (size_t)communicator->size * sizeof(int) / CS_APART * CS_APART + CS_APART,
 	       bytes = ints + 2 * call->bytes;
-	char *memory = cs_op_memory_of(&dry, &communicator->idle, CS_OP_INPUT, bytes);
+	char *memory = cs_op_memory_of(dry, &communicator->idle, CS_OP_INPUT, bytes);
 	if (!memory)
-		cs_op_no_memory(&dry, bytes);
+		cs_op_no_memory(dry, bytes);
 	memset(memory, 0, bytes);
 	call->send = (struct cs_blocks){ .base = memory + ints };
 	call->recv = (struct cs_blocks){ .base = memory + ints + call->bytes };
@@ -62,21 +63,21 @@ call_dry(struct cs_serving *serving, struct cs_cached_choice *way)
 		call->counts = communicator->sizes;
 	uint64_t start = cs_clock_ns();
 	bool is_valid = true;
-	cs_arrived_say(dry.node.node, dry.tag, start);
+	cs_arrived_say(dry->node.node, dry->tag, start);
 	if (way->choice.algorithm) {
 		if (!cs_flow_reaches(cs_colls[call->coll].out, communicator->rank, call->root))
 			call->recv.base = NULL;
-		cs_selection_run_quietly(way, &dry);
-		if (dry.node.extras & CS_OP_GOES_ON)
-			cs_op_finish(&dry);
-		is_valid = !(dry.node.outcome.bits & CS_OUTCOME_LEFT);
+		cs_selection_run_quietly(way, dry);
+		if (dry->node.extras & CS_OP_GOES_ON)
+			cs_op_finish(dry);
+		is_valid = !(dry->node.outcome.bits & CS_OUTCOME_LEFT);
 	} else {
-		cs_op_pass(&dry);
+		cs_op_pass(dry);
 		is_valid = call_host(communicator, call, (int *)(void *)memory);
 	}
-	cs_trials_note(selection, &dry, start, cs_clock_ns(), is_valid);
-	cs_node_op_fini(&dry.node);
-	cs_op_give_back(&dry, &communicator->idle);
+	cs_trials_note(selection, dry, start, cs_clock_ns(), is_valid);
+	cs_node_op_fini(&dry->node);
+	cs_op_give_back(dry, &communicator->idle);
 }
 
 void
